@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ckptfs: a model checkpoint is a directory.
+ *
+ * This header is the whole public interface. A checkpoint is opened once; its tree of directories and
+ * files is then immutable, and every byte that leaves has been verified (see enum ckpt_verify_mode).
+ *
+ * Units      all sizes and offsets are bytes, uint64_t. Inode numbers are dense: 1 is the root, and every
+ *            number from 1 to ckpt_node_count() is a node.
+ * Ownership  a handle belongs to the caller from the call that returns it to the call that closes it.
+ *            Pointers that a call hands out live as long as the handle unless it says otherwise.
+ * Errors     calls return 0 or a negative CKPT_E_* and describe it in *err (NULL is allowed). Outputs are
+ *            named ret_* and untouched on failure. The library never prints and never exits.
+ * Threads    ckpt_open and ckpt_close are not to race with other calls on the same handle; every other
+ *            call may be made from any number of threads at once.
+ */
+#ifndef CKPTFS_H
+#define CKPTFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- errors ---------------------------------------------------------------------------------------- */
+
+enum ckpt_error {
+    CKPT_E_INVAL = -1,       /* wrong use: a bad option, a bad argument */
+    CKPT_E_NOMEM = -2,       /* no memory */
+    CKPT_E_IO = -3,          /* the system refused; os_errno says why */
+    CKPT_E_FORMAT = -4,      /* no checkpoint at all (a pickle, an HTML page, a Git LFS pointer, ...) */
+    CKPT_E_CORRUPT = -5,     /* a checkpoint, but damaged or malformed */
+    CKPT_E_LIMIT = -6,       /* well-formed, but beyond a limit of this implementation */
+    CKPT_E_MISMATCH = -7,    /* not what was asked for: contract, manifest, chunk digest */
+    CKPT_E_CHANGED = -8,     /* the source changed after it was opened */
+    CKPT_E_UNSUPPORTED = -9, /* valid, but not something this build or call can do */
+    CKPT_E_GPU = -10,        /* the GPU helper failed */
+    CKPT_E_INTR = -11,       /* the caller's ckpt_cancel asked to stop */
+    CKPT_E_NOENT = -12,      /* no such path, node or attribute */
+};
+
+/*
+ * What went wrong. `words` is the verdict alone, exactly as the format's reference reader says it, without
+ * numbers or context ("section payload checksum mismatch", "chunk-mismatch 3"); for errors that have no
+ * such words it equals the innermost message. `msg` is the whole story with context and numbers.
+ */
+struct ckpt_err {
+    int code;     /* CKPT_E_* */
+    int os_errno; /* errno for CKPT_E_IO, else 0 */
+    char words[200];
+    char msg[1024];
+};
+
+/* The errno that a file system reports for a CKPT_E_* (EIO for CORRUPT, ESTALE for CHANGED, ...). */
+int ckpt_errno(const struct ckpt_err *err);
+
+/* ---- opening --------------------------------------------------------------------------------------- */
+
+enum ckpt_verify_mode {
+    CKPT_VERIFY_LAZY,       /* a unit is verified by the first read that touches it */
+    CKPT_VERIFY_FULL,       /* everything is verified by ckpt_open; a fault fails it */
+    CKPT_VERIFY_BACKGROUND, /* lazy, and the rest at idle priority after ckpt_start */
+    CKPT_VERIFY_OFF,        /* nothing is checked */
+};
+
+/* Asked now and then during long work; true means stop with CKPT_E_INTR. Called on the caller's thread. */
+struct ckpt_cancel {
+    bool (*asked)(void *arg);
+    void *arg;
+};
+
+/* Called now and then during long work with what is done and what there is to do, in bytes. */
+struct ckpt_progress {
+    void (*tell)(void *arg, uint64_t done, uint64_t total);
+    void *arg;
+};
+
+/* Messages worth a log line (one line, no newline at its end). May be called from any thread. */
+struct ckpt_log {
+    void (*say)(void *arg, const char *line);
+    void *arg;
+    bool redact; /* leave tensor and file names out */
+};
+
+struct ckpt_options {
+    enum ckpt_verify_mode verify;
+    const char *contract; /* path of a contract (JSON), or NULL */
+    const char *manifest; /* "sha256:HEX" that the envelope's header must hash to, or NULL */
+    uint64_t cache_bytes; /* bound of the memory for verified blocks; 0 means 64 MiB */
+    struct ckpt_log log;
+    const struct ckpt_cancel *cancel;     /* for ckpt_open itself, or NULL */
+    const struct ckpt_progress *progress; /* for ckpt_open itself, or NULL */
+};
+
+struct ckpt;
+
+/*
+ * Opens a checkpoint: an .oam, an envelope, a safetensors file or a *.safetensors.index.json, told apart by
+ * content. Reads headers and indexes only (unless opt->verify is FULL). opt may be NULL (all defaults).
+ * Errors: IO, FORMAT, CORRUPT, LIMIT, MISMATCH, NOMEM, INVAL (a malformed contract or manifest).
+ */
+int ckpt_open(const char *path, const struct ckpt_options *opt, struct ckpt **ret_ckpt, struct ckpt_err *err);
+
+/* Starts what runs by itself (background verification). Call it after the last fork. */
+int ckpt_start(struct ckpt *ckpt, struct ckpt_err *err);
+
+/* Stops threads, closes the source, frees everything. NULL is allowed. */
+void ckpt_close(struct ckpt *ckpt);
+
+/* ---- the tree -------------------------------------------------------------------------------------- */
+
+enum ckpt_node_kind { CKPT_DIR, CKPT_FILE };
+
+struct ckpt_stat {
+    uint64_t ino;
+    uint64_t parent; /* inode of the directory that holds it; the root is its own */
+    enum ckpt_node_kind kind;
+    uint64_t size;  /* files: exact, before anything is verified. Directories: number of entries */
+    uint32_t nlink; /* 1 for files; 2 + subdirectories for directories */
+    bool dynamic;   /* the content changes while mounted (verify.json): do not cache it */
+};
+
+/* Times and size of the source (the sum of its parts), for stat and statfs. */
+struct ckpt_source_info {
+    uint64_t bytes;
+    int64_t atime_sec, mtime_sec, ctime_sec;
+    uint32_t atime_nsec, mtime_nsec, ctime_nsec;
+};
+
+#define CKPT_NAME_MAX 255 /* bytes in a file name, without the NUL */
+
+struct ckpt_dirent {
+    struct ckpt_stat stat;
+    char name[CKPT_NAME_MAX + 1];
+};
+
+uint64_t ckpt_node_count(const struct ckpt *ckpt);
+void ckpt_source(const struct ckpt *ckpt, struct ckpt_source_info *ret_info);
+
+/* Error: NOENT when ino is no node. May compute the size of tensors.json on first use. */
+int ckpt_stat(struct ckpt *ckpt, uint64_t ino, struct ckpt_stat *ret_stat, struct ckpt_err *err);
+
+/* Finds `name` in directory `dir`. Errors: NOENT, INVAL (dir is no directory). */
+int ckpt_lookup(struct ckpt *ckpt, uint64_t dir, const char *name, struct ckpt_stat *ret_stat, struct ckpt_err *err);
+
+/* Entry number `index` (from 0) of directory `dir`, without "." and "..". NOENT past the last one. */
+int ckpt_entry(struct ckpt *ckpt, uint64_t dir, uint64_t index, struct ckpt_dirent *ret_entry, struct ckpt_err *err);
+
+/* Walks a path such as "tensors/w.npy" from the root; "" and "/" are the root. Errors as ckpt_lookup. */
+int ckpt_resolve(struct ckpt *ckpt, const char *path, struct ckpt_stat *ret_stat, struct ckpt_err *err);
+
+/* A file that was opened: its content stays the same until ckpt_file_close, dynamic files included. */
+struct ckpt_file;
+int ckpt_file_open(struct ckpt *ckpt, uint64_t ino, struct ckpt_file **ret_file, struct ckpt_err *err);
+void ckpt_file_close(struct ckpt_file *file);
+uint64_t ckpt_file_size(const struct ckpt_file *file);
+
+/*
+ * Reads min(len, size - offset) bytes (0 at or past the end) into buf and tells how many. All of them are
+ * verified first; *buf is undefined on failure. Errors: CORRUPT and MISMATCH (a damaged unit), CHANGED, IO,
+ * INTR, NOMEM. cancel may be NULL.
+ */
+int ckpt_file_read(struct ckpt_file *file, uint64_t offset, void *buf, size_t len, size_t *ret_len,
+    const struct ckpt_cancel *cancel, struct ckpt_err *err);
+
+/*
+ * Extended attributes of tensor files: user.ckptfs.name, .dtype, .shape, .encoding, .verified.
+ * Both write at most cap bytes, tell the full length, and fail with LIMIT when cap is too small (cap 0 only
+ * asks for the length). The list is names, each with its NUL. NOENT: no such attribute.
+ */
+int ckpt_xattr_get(struct ckpt *ckpt, uint64_t ino, const char *name, char *buf, size_t cap, size_t *ret_len, struct ckpt_err *err);
+int ckpt_xattr_list(struct ckpt *ckpt, uint64_t ino, char *buf, size_t cap, size_t *ret_len, struct ckpt_err *err);
+
+/* ---- what it is ------------------------------------------------------------------------------------ */
+
+/*
+ * The facts of `ckpt info` as one JSON object, NUL-terminated; *ret_text is freed with free(). Config,
+ * optimizer and progress are read through verification; a part that is damaged is null there.
+ */
+int ckpt_info_json(struct ckpt *ckpt, char **ret_text, struct ckpt_err *err);
+
+/* ---- verifying a file ------------------------------------------------------------------------------ */
+
+/*
+ * Verifies everything in the order of the reference readers. Returns 0 when it holds, with the verdict "ok",
+ * or "accepted" for an envelope, in verdict->words. Otherwise CORRUPT (the verdict is "corrupt: WORDS") or
+ * MISMATCH (it is WORDS: "truncated", "layout", "foreign-schema", ..., "chunk-mismatch N"), or another
+ * error when the file could not be judged.
+ */
+struct ckpt_verdict {
+    char line[256];      /* the verdict's exact first line */
+    uint64_t units;      /* sections or chunks that were checked */
+    uint64_t bytes;      /* bytes that were hashed */
+    char manifest[65];   /* SHA-256 of the envelope's header in hex, "" without an envelope */
+    char format[32];     /* "oam", "safetensors", "safetensors-index", "raw", "" when unknown */
+    char strength[32];   /* "fnv1a64", "sha256", "none" */
+};
+int ckpt_verify(const char *path, const struct ckpt_options *opt, struct ckpt_verdict *ret_verdict, struct ckpt_err *err);
+
+#define CKPT_VERSION_STRING_MAX 32
+const char *ckpt_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
