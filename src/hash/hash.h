@@ -20,13 +20,15 @@ struct hash_info {
 };
 extern const struct hash_info hash_table[HASH_KIND_COUNT];
 
-/* A streaming digest. Errors: NOMEM. FNV-1a digests are written big-endian (the order of their hex form). */
+/* A streaming digest. Errors: NOMEM, UNSUPPORTED (the crypto library has no such digest). FNV-1a digests are
+ * written big-endian (the order of their hex form). */
 int hash_new(enum hash_kind kind, struct hash_state **ret_state, struct ckpt_err *err);
 void hash_reset(struct hash_state *state);
 void hash_update(struct hash_state *state, const void *bytes, size_t len);
 void hash_final(struct hash_state *state, uint8_t digest[HASH_DIGEST_MAX]);
 void hash_free(struct hash_state *state);
-/* The digest of bytes at hand. Errors: NOMEM. */
-int hash_bytes(enum hash_kind kind, const void *bytes, size_t len, uint8_t digest[HASH_DIGEST_MAX], struct ckpt_err *err);
+/* The digest of bytes at hand. Errors as hash_new. */
+int hash_bytes(enum hash_kind kind, const void *bytes, size_t len, uint8_t digest[HASH_DIGEST_MAX],
+    struct ckpt_err *err);
 
 #endif
