@@ -31,28 +31,30 @@ enum json_event {
 
 struct json {
     const char *text;
-    size_t len, at;
-    uint64_t stack;   /* bit d: the container at depth d is an object */
+    size_t len, at, token;
+    uint64_t stack; /* bit d: the container at depth d is an object */
     unsigned depth, state;
+    enum json_event last; /* what json_next returned last */
     const char *error;
     struct buf scratch; /* the decoded text of the last JSON_KEY or JSON_STRING that had escapes */
-    const char *value;  /* KEY, STRING: decoded UTF-8 (may hold NULs); NUMBER: its text. Not NUL-terminated. */
-    size_t value_len;   /* `value` is valid until the next call */
+    const char *value; /* KEY, STRING: decoded UTF-8 (may hold NULs); NUMBER: its text. Not NUL-terminated. */
+    size_t value_len;  /* `value` is valid until the next call */
 };
 
 /* Over len bytes that stay alive and unchanged. Invalid UTF-8 inside strings is malformed. */
 void json_start(struct json *json, const char *text, size_t len);
 void json_stop(struct json *json);
 enum json_event json_next(struct json *json);
-/* Moves over the rest of the value that `event` (just returned) began. JSON_ERROR when it is malformed, else `event`. */
+/* Moves over the rest of the value that `event` (just returned) began. JSON_ERROR when it is malformed, else
+ * `event`. */
 enum json_event json_skip(struct json *json, enum json_event event);
 /* Offset in the text of the first byte that was not consumed yet. */
 size_t json_offset(const struct json *json);
 /* Offset of the first byte of the token last returned. */
 size_t json_token(const struct json *json);
 
-/* The last NUMBER as a plain non-negative integer ("12", not "1e1", "12.0" or "-0"); false when it is not one or
- * does not fit. */
+/* The last event's number as a plain integer ("12", not "1e1", "12.0" or "-0"); false when it is not one,
+ * does not fit, or the last event was no NUMBER. */
 bool json_u64(const struct json *json, uint64_t *ret_value);
 bool json_i64(const struct json *json, int64_t *ret_value);
 bool json_is(const struct json *json, const char *text); /* the last KEY or STRING equals text */
