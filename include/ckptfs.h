@@ -188,7 +188,8 @@ int ckpt_info_json(struct ckpt *ckpt, char **ret_text, struct ckpt_err *err);
  * Verifies everything in the order of the reference readers. Returns 0 when it holds, with the verdict "ok",
  * or "accepted" for an envelope, in verdict->words. Otherwise CORRUPT (the verdict is "corrupt: WORDS") or
  * MISMATCH (it is WORDS: "truncated", "layout", "foreign-schema", ..., "chunk-mismatch N"), or another
- * error when the file could not be judged.
+ * error when the file could not be judged. *ret_verdict is filled in every case; its line is empty when the
+ * file could not be judged, and FORMAT is "corrupt: WORDS" too. err may be NULL.
  */
 struct ckpt_verdict {
     char line[256];      /* the verdict's exact first line */

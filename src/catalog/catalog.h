@@ -103,6 +103,7 @@ struct envelope {
     const uint8_t *header; /* header_bytes bytes, complete, as read at opening */
     uint64_t version, header_bytes, payload_bytes, chunk_bytes, full_chunks, tail_bytes, updates, invocations;
     uint64_t chunk_count;
+    uint64_t stray; /* offset of the first nonzero byte between the last digest and the header's end; 0: none */
     uint8_t identity[4][32]; /* schema, learner, data, seed */
     uint8_t manifest[32];    /* SHA-256 of the header; filled in by the wiring, not by the reader */
 };
