@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# build.sh DIR [CONFIGURE-OPTION...]: configures and builds in DIR, outside the sources.
+set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
+dir=$1
+shift
+if [ ! -x "$top/configure" ]; then
+    (cd "$top" && autoreconf -fi >autoreconf.log 2>&1) || { cat "$top/autoreconf.log" && exit 1; }
+fi
+mkdir -p "$dir"
+cd "$dir"
+[ -e config.status ] || "$top/configure" --quiet "$@"
+make -s -j"$(nproc)"
