@@ -156,10 +156,12 @@ enum tensor_fault {
     TENSOR_PARTIAL_BYTE,
     TENSOR_SIZE,
 };
-/* Fills tensor->elements (when it does not overflow) and *ret_bytes (what size should be, when known). */
+/* Fills tensor->elements (when it does not overflow) and *ret_bytes (what size should be; with OK and SIZE only).
+ * dtype and encoding must be known ones. Types below a byte are counted in bits, which must fit 64 bits too. */
 enum tensor_fault tensor_check(struct tensor *tensor, uint64_t *ret_bytes);
 
-/* The first two ranges that overlap, empty ones left out; false when none do. Sorts a copy: NOMEM in *ret_rc. */
+/* The first two ranges by offset that overlap (a starts no later than b), empty ones left out; false when none do.
+ * Sorts a copy: *ret_rc is 0, or NOMEM with false. */
 bool ranges_overlap(const struct range *ranges, uint64_t count, uint64_t *ret_a, uint64_t *ret_b, int *ret_rc);
 
 #endif
