@@ -23,13 +23,13 @@ enum encoding { ENCODING_DENSE, ENCODING_Q4, ENCODING_Q8, ENCODING_COUNT };
 extern const char *const encoding_names[ENCODING_COUNT]; /* "dense", "q4", "q8" */
 
 struct tensor {
-    const char *name; /* UTF-8, name_len bytes (a safetensors name may hold NULs), plus a NUL */
+    const char *name;      /* UTF-8, name_len bytes (a safetensors name may hold NULs), plus a NUL */
     const uint64_t *shape; /* rank extents, row-major */
     uint64_t offset;       /* in its part */
     uint64_t size;         /* stored bytes */
     uint64_t elements;
     uint32_t name_len;
-    uint32_t part;    /* index into catalog.parts */
+    uint32_t part; /* index into catalog.parts */
     uint32_t rank;
     uint8_t dtype;    /* enum dtype */
     uint8_t encoding; /* enum encoding */
@@ -103,7 +103,8 @@ struct envelope {
     const uint8_t *header; /* header_bytes bytes, complete, as read at opening */
     uint64_t version, header_bytes, payload_bytes, chunk_bytes, full_chunks, tail_bytes, updates, invocations;
     uint64_t chunk_count;
-    uint64_t stray; /* offset of the first nonzero byte between the last digest and the header's end; 0: none */
+    uint64_t
+        stray; /* offset of the first nonzero byte between the last digest and the header's end; 0: none */
     uint8_t identity[4][32]; /* schema, learner, data, seed */
     uint8_t manifest[32];    /* SHA-256 of the header; filled in by the wiring, not by the reader */
 };
@@ -114,14 +115,14 @@ struct catalog {
     uint32_t version;   /* .oam version; 0: none */
     uint64_t source_bytes;
     struct envelope *envelope; /* NULL: none */
-    const char *lost; /* why an envelope's payload is shown as raw though it is not (its index lies in a damaged
-                         chunk), for the log; NULL: nothing was lost */
+    const char *lost; /* why an envelope's payload is shown as raw though it is not (its index lies in a
+                         damaged chunk), for the log; NULL: nothing was lost */
     struct part *parts;
     uint32_t part_count;
     struct group groups[GROUP_COUNT];
-    bool exports;        /* export/ exists for every group that has tensors */
+    bool exports; /* export/ exists for every group that has tensors */
     bool has_optimizer;
-    bool sharded;        /* tensors.json and checkpoint.json name the shards */
+    bool sharded;             /* tensors.json and checkpoint.json name the shards */
     struct section *sections; /* in table order */
     uint32_t section_count;
     struct document *documents;
@@ -156,12 +157,14 @@ enum tensor_fault {
     TENSOR_PARTIAL_BYTE,
     TENSOR_SIZE,
 };
-/* Fills tensor->elements (when it does not overflow) and *ret_bytes (what size should be; with OK and SIZE only).
- * dtype and encoding must be known ones. Types below a byte are counted in bits, which must fit 64 bits too. */
+/* Fills tensor->elements (when it does not overflow) and *ret_bytes (what size should be; with OK and SIZE
+ * only). dtype and encoding must be known ones. Types below a byte are counted in bits, which must fit 64
+ * bits too. */
 enum tensor_fault tensor_check(struct tensor *tensor, uint64_t *ret_bytes);
 
-/* The first two ranges by offset that overlap (a starts no later than b), empty ones left out; false when none do.
- * Sorts a copy: *ret_rc is 0, or NOMEM with false. */
-bool ranges_overlap(const struct range *ranges, uint64_t count, uint64_t *ret_a, uint64_t *ret_b, int *ret_rc);
+/* The first two ranges by offset that overlap (a starts no later than b), empty ones left out; false when
+ * none do. Sorts a copy: *ret_rc is 0, or NOMEM with false. */
+bool ranges_overlap(
+    const struct range *ranges, uint64_t count, uint64_t *ret_a, uint64_t *ret_b, int *ret_rc);
 
 #endif
