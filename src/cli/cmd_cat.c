@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ckpt cat: the bytes of one path of the tree, verified. */
 #include "cli/args.h"
+#include "cli/file.h"
 #include "cli/out.h"
-#include "cli/watch.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -65,13 +65,13 @@ static int run(const struct command *self, int argc, char **argv) {
     const char *operands[2];
     struct watch watch;
     struct ckpt *ckpt;
-    struct ckpt_err err;
     int code = args_parse(self, argc, argv, options, 2, 2, operands);
     if (code)
         return code;
     watch_start(&watch, isatty(STDOUT_FILENO));
-    if (ckpt_open(operands[0], &(struct ckpt_options){.cancel = &watch.cancel}, &ckpt, &err))
-        return watch_exit(complain_err(operands[0], &err));
+    code = file_open(operands[0], &watch, &ckpt);
+    if (code)
+        return code;
     code = cat(operands[0], ckpt, operands[1], &watch);
     watch_stop(&watch);
     ckpt_close(ckpt);

@@ -3,8 +3,8 @@
  */
 #include "cli/args.h"
 #include "cli/doc.h"
+#include "cli/file.h"
 #include "cli/out.h"
-#include "cli/watch.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -276,18 +276,16 @@ static int run(const struct command *self, int argc, char **argv) {
     bool json = false;
     const struct option options[] = {{"json", 0, &json, NULL}, {0}};
     const char *file;
-    struct watch watch;
     struct ckpt *ckpt;
-    struct ckpt_err err;
     int code = args_parse(self, argc, argv, options, 1, 1, &file);
     if (code)
         return code;
-    watch_start(&watch, true);
-    if (ckpt_open(file, &(struct ckpt_options){.cancel = &watch.cancel}, &ckpt, &err))
-        return watch_exit(complain_err(file, &err));
+    code = file_open(file, NULL, &ckpt);
+    if (code)
+        return code;
     code = info(file, ckpt, json);
     ckpt_close(ckpt);
-    return watch_exit(code);
+    return code;
 }
 
 const struct command cmd_info = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ckpt ls: the tree or a part of it, one path a line. */
 #include "cli/args.h"
+#include "cli/file.h"
 #include "cli/out.h"
-#include "cli/watch.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -100,7 +100,7 @@ static int show_below(struct ls *ls, uint64_t ino, const char *path, struct ckpt
         walk.path[len++] = '/';
     enter(&walk, ino, len);
     int rc = 0;
-    while (!rc && walk.depth && !watch_exit(0))
+    while (!rc && walk.depth)
         rc = step(ls, &walk, err);
     return rc;
 }
@@ -150,7 +150,7 @@ static int print_all(struct ls *ls, const char *file, const char *glob) {
     free(copy);
     if (rc)
         return complain_err(file, &err);
-    if (*glob && !ls->shown && !watch_exit(0)) {
+    if (*glob && !ls->shown) {
         complain(file, "no path matches '%s'", glob);
         return EXIT_USAGE;
     }
@@ -161,17 +161,15 @@ static int run(const struct command *self, int argc, char **argv) {
     struct ls ls = {0};
     const struct option options[] = {{"long", 'l', &ls.details, NULL}, {"json", 0, &ls.json, NULL}, {0}};
     const char *operands[2];
-    struct watch watch;
-    struct ckpt_err err;
     int code = args_parse(self, argc, argv, options, 1, 2, operands);
     if (code)
         return code;
-    watch_start(&watch, true);
-    if (ckpt_open(operands[0], &(struct ckpt_options){.cancel = &watch.cancel}, &ls.ckpt, &err))
-        return watch_exit(complain_err(operands[0], &err));
+    code = file_open(operands[0], NULL, &ls.ckpt);
+    if (code)
+        return code;
     code = print_all(&ls, operands[0], operands[1] ? operands[1] : "");
     ckpt_close(ls.ckpt);
-    return watch_exit(code);
+    return code;
 }
 
 const struct command cmd_ls = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ckpt verify: the verdict, in the order of the reference readers. */
 #include "cli/args.h"
+#include "cli/file.h"
 #include "cli/out.h"
-#include "cli/watch.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -100,7 +100,9 @@ static int run(const struct command *self, int argc, char **argv) {
     if (code)
         return code;
     watch_start(&watch, quiet);
-    out.code = ckpt_verify(file, &opt, &out.verdict, &out.err);
+    out.code = file_check(file, &out.err);
+    if (!out.code)
+        out.code = ckpt_verify(file, &opt, &out.verdict, &out.err);
     out.seconds = watch_seconds(&watch);
     watch_stop(&watch);
     return watch_exit(report(file, &out, json, quiet));

@@ -42,8 +42,14 @@ int exit_code_of(int code) {
     }
 }
 
+/* Errors of the system name the file that was refused, which may be a shard or this one itself. */
+static bool names_file(const char *msg, const char *file) {
+    size_t len = strlen(file);
+    return !strncmp(msg, file, len) && msg[len] == ':';
+}
+
 int complain_err(const char *file, const struct ckpt_err *err) {
-    complain(file, "%s", err->msg);
+    complain(names_file(err->msg, file) ? NULL : file, "%s", err->msg);
     return exit_code_of(err->code);
 }
 
@@ -76,9 +82,7 @@ static bool is_control(const unsigned char *at, size_t left) {
 void put_escaped(FILE *stream, const char *text, size_t len) {
     const unsigned char *at = (const unsigned char *)text;
     for (size_t i = 0; i < len; i++) {
-        if (at[i] == '\\')
-            fputs("\\\\", stream);
-        else if (!is_control(at + i, len - i))
+        if (!is_control(at + i, len - i))
             fputc(at[i], stream);
         else if (at[i] == 0xC2) {
             fprintf(stream, "\\%03o\\%03o", at[i], at[i + 1]);
@@ -121,8 +125,8 @@ void put_json_string(FILE *stream, const char *text) {
         size_t len = utf8_len(at);
         if (*at == '"' || *at == '\\')
             fprintf(stream, "\\%c", *at);
-        else if (*at < 0x20 || *at == 0x7F)
-            fprintf(stream, "\\u%04x", *at);
+        else if (is_control(at, len))
+            fprintf(stream, "\\u%04x", len == 2 ? at[1] : at[0]);
         else if (len)
             fwrite(at, 1, len, stream);
         else

@@ -19,7 +19,7 @@ int complain_stdout(int os_errno);
 /* All of len bytes to stdout's descriptor: 0, or the errno. */
 int write_all(const void *bytes, size_t len);
 
-/* Text with control bytes (those of C1 too) as \ooo, a backslash as \\. */
+/* Text with control bytes (those of C1 too) as \ooo. */
 void put_escaped(FILE *stream, const char *text, size_t len);
 /* A name: as it is in a pipe, escaped on a terminal. */
 void put_name(FILE *stream, const char *text);
