@@ -185,7 +185,7 @@ START_TEST(a_value_is_passed_through_as_its_text) {
 END_TEST
 
 START_TEST(text_without_escapes_is_not_copied) {
-    static const char text[] = "[\"plain \xc3\xa9\",\"a\\u0000b\",\"\"]";
+    static const char text[] = "[\"plain \xc3\xa9\",\"a\\u0000b\",\"\\n\",\"\"]";
     struct json json;
     json_start(&json, text, strlen(text));
     json_next(&json);
@@ -197,6 +197,8 @@ START_TEST(text_without_escapes_is_not_copied) {
     ck_assert_uint_eq(json.value_len, 3);
     ck_assert(!memcmp(json.value, "a\0b", 3));
     ck_assert(!json_is(&json, "a"));
+    ck_assert_int_eq(json_next(&json), JSON_STRING);
+    ck_assert(json_is(&json, "\n")); /* nothing is left of the string before */
     ck_assert_int_eq(json_next(&json), JSON_STRING);
     ck_assert(json_is(&json, ""));
     ck_assert_int_eq(json_next(&json), JSON_ARRAY_END);
