@@ -1,4 +1,217 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-int main(void) {
-    return 1;
+/*
+ * ckptfs: mounts a checkpoint. Open and validate, mount, go into the background, start threads, answer: what
+ * can fail has failed before the caller is told that the mount is up.
+ */
+#include "fuse/log.h"
+#include "fuse/mount.h"
+#include "fuse/options.h"
+#include "fuse/unmount.h"
+#include "fuse/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THREADS_MAX 64 /* readers that wait for a digest must not keep the others waiting */
+#define THREADS_IDLE 8
+
+static struct log the_log = {.fd = -1}; /* libfuse's messages come without an argument */
+
+/* ---- messages ---------------------------------------------------------------------------------------- */
+
+/* Why a mount failed belongs on the terminal. */
+static void say_fuse(enum fuse_log_level level, const char *fmt, va_list args) {
+    char line[1024];
+    if (level >= FUSE_LOG_DEBUG) {
+        vfprintf(stderr, fmt, args);
+        return;
+    }
+    vsnprintf(line, sizeof line, fmt, args);
+    line[strcspn(line, "\n")] = '\0';
+    if (atomic_load(&the_log.up))
+        log_say(&the_log, line);
+    else
+        complain(0, NULL, "%s", line);
+}
+
+static void show_progress(void *arg, uint64_t done, uint64_t total) {
+    int *shown = arg;
+    int percent = total ? (int)((double)done / (double)total * 100) : 100;
+    if (percent == *shown)
+        return;
+    *shown = percent;
+    fprintf(stderr, "\r" PROGRAM ": verifying: %d %%%s", percent, percent >= 100 ? "\n" : "");
+}
+
+static int exit_code_of(const struct ckpt_err *err) {
+    switch (err->code) {
+    case CKPT_E_INVAL:
+        return EXIT_USAGE;
+    case CKPT_E_FORMAT:
+    case CKPT_E_CORRUPT:
+    case CKPT_E_LIMIT:
+    case CKPT_E_MISMATCH:
+    case CKPT_E_CHANGED:
+        return EXIT_CHECKPOINT;
+    default:
+        return EXIT_SYSTEM;
+    }
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------- */
+
+static int open_checkpoint(const struct options *options, struct ckpt **ret_ckpt) {
+    int shown = -1;
+    const struct ckpt_progress progress = {.tell = show_progress, .arg = &shown};
+    const struct ckpt_options opt = {
+        .verify = (enum ckpt_verify_mode)options->verify,
+        .contract = options->contract,
+        .manifest = options->manifest,
+        .cache_bytes = options->cache,
+        .log = {.say = log_say, .arg = &the_log, .redact = options->redact},
+        .progress = options->verify == CKPT_VERIFY_FULL && isatty(STDERR_FILENO) ? &progress : NULL,
+    };
+    struct ckpt_err err;
+    int rc = ckpt_open(options->source, &opt, ret_ckpt, &err);
+    if (shown >= 0 && shown < 100)
+        fprintf(stderr, "\n");
+    if (rc != 0)
+        return complain(exit_code_of(&err), options->source, "%s", err.msg);
+    return EXIT_FINE;
+}
+
+static int answer_requests(struct fuse_session *session, bool single) {
+    if (single)
+        return fuse_session_loop(session);
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    if (!config)
+        return -ENOMEM;
+    fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
+    fuse_loop_cfg_set_idle_threads(config, THREADS_IDLE);
+    int rc = fuse_session_loop_mt(session, config);
+    fuse_loop_cfg_destroy(config);
+    return rc;
+}
+
+/* Until it is unmounted or a signal asks to stop; both are a good end. */
+static int answer_and_watch(struct watch *watch) {
+    struct front *front = watch->front;
+    int rc = answer_requests(front->session, watch->options->single);
+    watch_stop(watch);
+    fuse_session_unmount(front->session);
+    watch_join(watch);
+    if (rc < 0)
+        log_say(&the_log, strerror(-rc));
+    else if (!atomic_load(&watch->caller->told))
+        rc = complain(-1, watch->options->source, "the mount ended before it was up");
+    return rc < 0 ? EXIT_SYSTEM : EXIT_FINE;
+}
+
+/* Signals are for the main thread: the loop there notices by being interrupted. */
+static int start_threads(struct watch *watch) {
+    sigset_t all, before;
+    struct ckpt_err err;
+    int rc = EXIT_FINE;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (ckpt_start(watch->front->ckpt, &err) != 0)
+        rc = complain(exit_code_of(&err), watch->options->source, "%s", err.msg);
+    else if (watch_start(watch) != 0)
+        rc = complain(EXIT_SYSTEM, watch->options->source, "cannot start a thread");
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+static int mount_and_serve(struct watch *watch) {
+    int rc = mount_session(watch->front, watch->options, watch->path);
+    if (rc != EXIT_FINE)
+        return rc;
+    the_log.daemon = !watch->options->foreground;
+    if (!watch->options->foreground)
+        rc = caller_leave(watch->caller);
+    if (rc == EXIT_FINE)
+        rc = start_threads(watch);
+    if (rc == EXIT_FINE)
+        rc = answer_and_watch(watch);
+    mount_end(watch->front);
+    return rc;
+}
+
+static int mount_checkpoint(const struct options *options, const char *path, struct caller *caller) {
+    struct front front = {
+        .uid = (uid_t)options->uid,
+        .gid = (gid_t)options->gid,
+        .mask = (mode_t)options->umask,
+        .xattr = options->xattr,
+    };
+    struct watch watch = {
+        .options = options, .front = &front, .log = &the_log, .caller = caller, .path = path};
+    struct ckpt *ckpt;
+    int rc = open_checkpoint(options, &ckpt);
+    if (rc != EXIT_FINE)
+        return rc;
+    if (front_init(&front, ckpt) != 0)
+        rc = complain(EXIT_SYSTEM, options->source, "no memory");
+    else {
+        rc = mount_and_serve(&watch);
+        front_free(&front);
+    }
+    ckpt_close(ckpt);
+    return rc;
+}
+
+/* ---- the program ------------------------------------------------------------------------------------- */
+
+static int mount_with(const struct options *options, struct caller *caller) {
+    char *path;
+    int rc = mount_find(options->mountpoint, &path);
+    if (rc != EXIT_FINE)
+        return rc;
+    if (options->idle_timeout && mount_is_foreign(path))
+        rc = complain(EXIT_USAGE, path, "idle_timeout: only its mounter can unmount it");
+    else
+        rc = log_open(&the_log, options->log, options->redact ? NULL : options->source, options->quiet);
+    if (rc == EXIT_FINE)
+        rc = mount_checkpoint(options, path, caller);
+    log_close(&the_log);
+    free(path);
+    return rc;
+}
+
+static int run(const struct options *options, struct caller *caller) {
+    if (options->help) {
+        options_help();
+        return EXIT_FINE;
+    }
+    if (options->version) {
+        printf(PROGRAM " %s (libfuse %s)\n", ckpt_version(), fuse_pkgversion());
+        return EXIT_FINE;
+    }
+    if (options->unmount)
+        return unmount_by_hand(options->mountpoint);
+    return mount_with(options, caller);
+}
+
+int main(int argc, char **argv) {
+    struct options options;
+    struct caller caller = {.notify_fd = -1, .parent_fd = -1};
+    fuse_set_log_func(say_fuse);
+    int rc = options_parse(&options, argc, argv);
+    caller.source = options.source;
+    if (options.notify_fd != OPTION_UNSET) {
+        caller.notify_fd = (int)options.notify_fd;
+        fcntl(caller.notify_fd, F_SETFD, FD_CLOEXEC);
+    }
+    if (rc == EXIT_FINE)
+        rc = run(&options, &caller);
+    if (rc != EXIT_FINE)
+        caller_tell(&caller, rc);
+    options_free(&options);
+    return rc;
 }
