@@ -80,7 +80,8 @@ static int report(const char *file, const struct outcome *out, bool json, bool q
     if (json)
         print_json(out);
     else if (*out->verdict.line) {
-        puts(out->verdict.line);
+        put_escaped(stdout, out->verdict.line, strlen(out->verdict.line));
+        putchar('\n');
         if (!quiet)
             print_summary(out);
     }

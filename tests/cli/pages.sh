@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The manual pages are well-formed and name every option and command; the completion offers them.
+set -u
+srcdir=${srcdir:-.} builddir=${builddir:-.}
+faults=0
+fault() {
+    faults=$((faults + 1))
+    echo "FAULT: $*"
+}
+if command -v mandoc >/dev/null; then
+    for page in "$srcdir"/man/*.[1-8]; do
+        # whether other pages are installed is nothing about this one
+        lint=$(mandoc -T lint -W style "$page" 2>/dev/null | grep -v 'referenced manual not found')
+        [ -z "$lint" ] || fault "$lint"
+    done
+fi
+# named PROGRAM PAGE HELP: every option of the help text is in the page and in the completion
+named() {
+    words=$(printf '%s\n' "$3" | grep -oE '(^|[ ,])--?[a-z][a-z_-]*' | tr -d ' ,' | sort -u)
+    for word in $words; do
+        name=${word#-}
+        grep -qE -e "Fl .*$name( |\$)" "$srcdir/man/$2" || fault "$2 does not name $word"
+        grep -qE -e "[' ]${word}[' ]" "$srcdir/contrib/completion/$1" || fault "completion of $1 does not offer $word"
+    done
+    echo "$1: $(echo "$words" | wc -l) options"
+    [ "$(echo "$words" | wc -l)" -ge 4 ] || fault "no options found in the help of $1"
+}
+commands=$("$builddir/ckpt" help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
+help=$(for command in $commands; do "$builddir/ckpt" help "$command"; done)
+named ckpt ckpt.1 "$help"
+for command in $commands; do
+    grep -q "^\.It Cm $command " "$srcdir/man/ckpt.1" || fault "ckpt.1 does not describe $command"
+    grep -q "[' ]${command}[' ]" "$srcdir/contrib/completion/ckpt" || fault "completion of ckpt does not offer $command"
+done
+if help=$("$builddir/ckptfs" --help); then
+    named ckptfs ckptfs.1 "$(printf '%s\n' "$help" | sed '/^Options of -o/,$d')"
+    for word in $(printf '%s\n' "$help" | sed '1,/^Options of -o/d' | sed -n 's/^  \([a-z_]*\)=\{0,1\}.*/\1/p'); do
+        grep -qE "Cm .*$word( |,|\$)|, $word" "$srcdir/man/ckptfs.1" || fault "ckptfs.1 does not name -o $word"
+        grep -q "[' ]$word" "$srcdir/contrib/completion/ckptfs" || fault "completion of ckptfs does not offer -o $word"
+    done
+fi
+if command -v bash >/dev/null; then
+    offered=$(PATH=$(cd "$builddir" && pwd):$PATH bash -c '
+        . "$1/contrib/completion/ckpt"
+        compopt() { :; }
+        COMP_WORDS=(ckpt cat "$1/tests/golden/oam/valid/transformer_adamw.oam" tensors/tok) COMP_CWORD=3
+        _ckpt
+        printf "%s " "${COMPREPLY[@]}"' bash "$srcdir")
+    [ "$offered" = 'tensors/tok.weight.npy ' ] || fault "completion of a path offers '$offered'"
+fi
+echo "$faults faults"
+[ "$faults" -eq 0 ]
