@@ -29,7 +29,7 @@ struct guard_options {
 
 /*
  * source, units and witness (NULL: nothing was witnessed, guard_vouch always holds) must outlive the guard.
- * Starts no thread. Errors: NOMEM, IO (no random key), LIMIT.
+ * Starts no thread. Errors: NOMEM, IO (no random key), INVAL (a unit outside of the source).
  */
 int guard_new(struct source *source, const struct unit_table *units, struct witness *witness,
     const struct guard_options *options, struct guard **ret_guard, struct ckpt_err *err);
@@ -42,15 +42,19 @@ int guard_start(struct guard *guard, struct ckpt_err *err);
  * Exactly len verified bytes at off. Bytes that no unit covers (header, padding) are served unchecked only
  * where the source has no digests; else they are an error of the caller (INVAL).
  * Errors: CORRUPT (.oam section; words "section payload checksum mismatch"), MISMATCH ("chunk-mismatch N"),
- * CHANGED, IO, INTR, NOMEM. After a unit was found damaged it stays so.
+ * CORRUPT also when the source ended or is not what was verified, CHANGED, IO, INTR, NOMEM. After a unit was
+ * found damaged it stays so; a source that ended or failed is read anew the next time.
  */
-int guard_read(struct guard *guard, uint64_t off, void *buf, size_t len, const struct ckpt_cancel *cancel, struct ckpt_err *err);
+int guard_read(struct guard *guard, uint64_t off, void *buf, size_t len, const struct ckpt_cancel *cancel,
+    struct ckpt_err *err);
 
 /*
- * Were the parsed bytes the verified ones? 0 when everything that was parsed from `range` is, byte for byte, what the digests vouch for: reads
- * it once through guard_read, remembers. Errors as guard_read, and CHANGED when it is not. len 0: 0 at once.
+ * Were the parsed bytes the verified ones? 0 when everything that was parsed from `range` is, byte for byte,
+ * what the digests vouch for: reads it once through guard_read, remembers. Errors as guard_read, and CHANGED
+ * when it is not. len 0: 0 at once. What no unit covers is not judged.
  */
-int guard_vouch(struct guard *guard, struct range range, const struct ckpt_cancel *cancel, struct ckpt_err *err);
+int guard_vouch(
+    struct guard *guard, struct range range, const struct ckpt_cancel *cancel, struct ckpt_err *err);
 
 /* ---- what is known ---------------------------------------------------------------------------------- */
 
@@ -61,7 +65,8 @@ struct guard_tally {
 };
 void guard_tally(struct guard *guard, struct guard_tally *ret_tally);
 enum unit_state guard_unit_state(struct guard *guard, uint64_t unit);
-/* The digest that was computed of a corrupt unit (digest_kind's length). False when the unit is not corrupt. */
+/* The digest that was computed of a corrupt unit (digest_kind's length). False when the unit is not corrupt,
+ * or when it was verified and one of its blocks differed later. */
 bool guard_unit_found(struct guard *guard, uint64_t unit, uint8_t digest[32]);
 /* Worst state over the units that range touches: CORRUPT before UNKNOWN before VERIFIED. */
 enum unit_state guard_range_state(struct guard *guard, struct range range);
@@ -70,12 +75,11 @@ const struct unit_table *guard_units(const struct guard *guard);
 /* Index of the n-th corrupt unit in ascending order; false when there are fewer. */
 bool guard_corrupt_unit(struct guard *guard, uint64_t n, uint64_t *ret_unit);
 
-/*
- * Verifies one unit now, if it is not known yet (the answer is in the return value, as guard_read's).
- * progress (NULL allowed) is told bytes of this unit.
- */
-int guard_check_unit(struct guard *guard, uint64_t unit, const struct ckpt_cancel *cancel, struct ckpt_err *err);
-/* All units with all cores, in order; stops with the first fault's error unless keep_going. */
+/* Verifies one unit now, if it is not known yet (the answer is in the return value, as guard_read's). */
+int guard_check_unit(
+    struct guard *guard, uint64_t unit, const struct ckpt_cancel *cancel, struct ckpt_err *err);
+/* All units with all cores; the error is that of the first bad unit in table order. Stops with it unless
+ * keep_going, which looks at all units first. */
 int guard_check_all(struct guard *guard, bool keep_going, const struct ckpt_cancel *cancel,
     const struct ckpt_progress *progress, struct ckpt_err *err);
 

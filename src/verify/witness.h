@@ -28,7 +28,8 @@ struct testimony {
     uint64_t digest;
 };
 /* The n-th testimony (by offset) that touches `range`; false when there are fewer. */
-bool witness_recall(const struct witness *witness, struct range range, uint64_t n, struct testimony *ret_testimony);
+bool witness_recall(
+    const struct witness *witness, struct range range, uint64_t n, struct testimony *ret_testimony);
 uint64_t witness_digest(const struct witness *witness, const void *bytes, size_t len);
 
 #endif

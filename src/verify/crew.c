@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "verify/crew.h"
+
+#include "verify/thread.h"
+#include "verify/tick.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+struct crew {
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    struct crew_task *head, **tail;
+    unsigned queued, idle, threads, max;
+    bool quit;
+    pid_t pid; /* whose threads these are */
+    pthread_t ids[CREW_MAX];
+};
+
+unsigned crew_cores(void) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores < 1 ? 1 : cores > CREW_MAX ? CREW_MAX : (unsigned)cores;
+}
+
+int crew_new(unsigned threads, struct crew **ret_crew, struct ckpt_err *err) {
+    struct crew *crew = calloc(1, sizeof *crew);
+    if (!crew)
+        return err_set(err, CKPT_E_NOMEM, "no memory for worker threads");
+    pthread_mutex_init(&crew->lock, NULL);
+    pthread_cond_init(&crew->work, NULL);
+    crew->tail = &crew->head;
+    crew->max = threads;
+    crew->pid = getpid();
+    *ret_crew = crew;
+    return 0;
+}
+
+static struct crew_task *take(struct crew *crew) {
+    struct crew_task *task = crew->head;
+    crew->head = task->next;
+    if (!crew->head)
+        crew->tail = &crew->head;
+    crew->queued--;
+    return task;
+}
+
+static void *worker(void *arg) {
+    struct crew *crew = arg;
+    pthread_mutex_lock(&crew->lock);
+    for (;;) {
+        crew->idle++;
+        while (!crew->head && !crew->quit)
+            pthread_cond_wait(&crew->work, &crew->lock);
+        crew->idle--;
+        if (!crew->head)
+            break;
+        struct crew_task *task = take(crew);
+        pthread_mutex_unlock(&crew->lock);
+        task->run(task);
+        pthread_mutex_lock(&crew->lock);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    return NULL;
+}
+
+/* The threads of before a fork stayed behind, some of them waiting on the condition: it is made anew. */
+static void forget_parent(struct crew *crew) {
+    if (crew->pid == getpid())
+        return;
+    crew->pid = getpid();
+    crew->threads = crew->idle = 0;
+    pthread_cond_init(&crew->work, NULL);
+}
+
+bool crew_hand(struct crew *crew, struct crew_task *task) {
+    pthread_mutex_lock(&crew->lock);
+    forget_parent(crew);
+    if (crew->idle <= crew->queued && crew->threads < crew->max &&
+        thread_start(&crew->ids[crew->threads], worker, crew) == 0)
+        crew->threads++;
+    bool taken = crew->threads > 0;
+    if (taken) {
+        task->next = NULL;
+        *crew->tail = task;
+        crew->tail = &task->next;
+        crew->queued++;
+        pthread_cond_signal(&crew->work);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    return taken;
+}
+
+static bool withdraw(struct crew *crew, struct crew_task *task) {
+    pthread_mutex_lock(&crew->lock);
+    struct crew_task **at = &crew->head;
+    while (*at && *at != task)
+        at = &(*at)->next;
+    bool found = *at;
+    if (found) {
+        *at = task->next;
+        if (!*at)
+            crew->tail = at;
+        crew->queued--;
+    }
+    pthread_mutex_unlock(&crew->lock);
+    return found;
+}
+
+void crew_free(struct crew *crew) {
+    if (!crew)
+        return;
+    pthread_mutex_lock(&crew->lock);
+    forget_parent(crew);
+    crew->quit = true;
+    pthread_cond_broadcast(&crew->work);
+    pthread_mutex_unlock(&crew->lock);
+    for (unsigned i = 0; i < crew->threads; i++)
+        pthread_join(crew->ids[i], NULL);
+    pthread_cond_destroy(&crew->work);
+    pthread_mutex_destroy(&crew->lock);
+    free(crew);
+}
+
+/* ---- sharing one piece of work ----------------------------------------------------------------------- */
+
+struct share {
+    void (*work)(void *arg);
+    void *arg;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    unsigned under_way;
+};
+
+struct hand {
+    struct crew_task task; /* first, so that one pointer is the other */
+    struct share *share;
+};
+
+static void hand_run(struct crew_task *task) {
+    struct share *share = ((struct hand *)task)->share;
+    share->work(share->arg);
+    pthread_mutex_lock(&share->lock);
+    share->under_way--;
+    pthread_cond_signal(&share->ended);
+    pthread_mutex_unlock(&share->lock);
+}
+
+static unsigned hand_out(struct crew *crew, struct share *share, struct hand *hands, unsigned count) {
+    unsigned taken = 0;
+    for (; taken < count; taken++) {
+        hands[taken] = (struct hand){.task = {.run = hand_run}, .share = share};
+        pthread_mutex_lock(&share->lock);
+        share->under_way++;
+        pthread_mutex_unlock(&share->lock);
+        if (!crew_hand(crew, &hands[taken].task))
+            break;
+    }
+    if (taken < count) {
+        pthread_mutex_lock(&share->lock);
+        share->under_way--;
+        pthread_mutex_unlock(&share->lock);
+    }
+    return taken;
+}
+
+/* What nobody began while the caller did all the work is not needed any more. */
+static void call_back(struct crew *crew, struct share *share, struct hand *hands, unsigned count) {
+    unsigned back = 0;
+    for (unsigned i = 0; i < count; i++)
+        back += withdraw(crew, &hands[i].task);
+    pthread_mutex_lock(&share->lock);
+    share->under_way -= back;
+    pthread_mutex_unlock(&share->lock);
+}
+
+static void await(struct share *share, void (*tick)(void *arg)) {
+    pthread_mutex_lock(&share->lock);
+    while (share->under_way) {
+        if (!tick) {
+            pthread_cond_wait(&share->ended, &share->lock);
+            continue;
+        }
+        tick_wait(&share->ended, &share->lock, TICK_MS);
+        pthread_mutex_unlock(&share->lock);
+        tick(share->arg);
+        pthread_mutex_lock(&share->lock);
+    }
+    pthread_mutex_unlock(&share->lock);
+}
+
+void crew_share(
+    struct crew *crew, unsigned hands, void (*work)(void *arg), void (*tick)(void *arg), void *arg) {
+    struct share share = {.work = work, .arg = arg};
+    struct hand list[CREW_MAX];
+    pthread_mutex_init(&share.lock, NULL);
+    tick_cond_init(&share.ended);
+    unsigned taken = hand_out(crew, &share, list, hands > CREW_MAX ? CREW_MAX : hands);
+    if (!tick || !taken) {
+        work(arg);
+        call_back(crew, &share, list, taken);
+    }
+    await(&share, tick);
+    pthread_cond_destroy(&share.ended);
+    pthread_mutex_destroy(&share.lock);
+}
