@@ -80,16 +80,17 @@ static int read_dtype(struct walk *walk, struct tensor *tensor, struct ckpt_err 
     return 0;
 }
 
-static int read_number(struct walk *walk, enum json_event event, const char *field, struct ckpt_err *err) {
+static int read_number(
+    struct walk *walk, enum json_event event, const char *field, uint64_t max, struct ckpt_err *err) {
     const struct json *json = &walk->json;
     uint64_t value;
     if (event != JSON_NUMBER)
         return err_set(
             err, CKPT_E_CORRUPT, "tensor %s: %s holds something that is no number", walk->name.text, field);
     struct quoted quoted;
-    if (!json_u64(json, &value) || value > SAFETENSORS_INTEGER_MAX)
+    if (!json_u64(json, &value) || value > max)
         return err_set(err, CKPT_E_CORRUPT, "tensor %s: %s holds %s, not a whole number from 0 to %" PRIu64,
-            walk->name.text, field, quote(&quoted, json->value, json->value_len), SAFETENSORS_INTEGER_MAX);
+            walk->name.text, field, quote(&quoted, json->value, json->value_len), max);
     if (walk->number_count == SAFETENSORS_RANK_MAX)
         return err_set(err, CKPT_E_LIMIT, "tensor %s: %s holds more than %d numbers", walk->name.text, field,
             SAFETENSORS_RANK_MAX);
@@ -97,13 +98,14 @@ static int read_number(struct walk *walk, enum json_event event, const char *fie
     return 0;
 }
 
-static int read_numbers(struct walk *walk, const char *field, struct ckpt_err *err) {
+/* An array of whole numbers up to max, into walk->numbers. */
+static int read_numbers(struct walk *walk, const char *field, uint64_t max, struct ckpt_err *err) {
     enum json_event event = json_next(&walk->json);
     if (event != JSON_ARRAY)
         return err_set(err, CKPT_E_CORRUPT, "tensor %s: %s is not an array", walk->name.text, field);
     walk->number_count = 0;
     while ((event = json_next(&walk->json)) != JSON_ARRAY_END) {
-        int rc = read_number(walk, event, field, err);
+        int rc = read_number(walk, event, field, max, err);
         if (rc)
             return rc;
     }
@@ -112,7 +114,7 @@ static int read_numbers(struct walk *walk, const char *field, struct ckpt_err *e
 
 static int read_shape(struct walk *walk, struct tensor *tensor, struct ckpt_err *err) {
     static const uint64_t scalar[1];
-    int rc = read_numbers(walk, SAFETENSORS_SHAPE, err);
+    int rc = read_numbers(walk, SAFETENSORS_SHAPE, SAFETENSORS_EXTENT_MAX, err);
     if (rc)
         return rc;
     tensor->rank = walk->number_count;
@@ -128,7 +130,7 @@ static int read_shape(struct walk *walk, struct tensor *tensor, struct ckpt_err 
 }
 
 static int read_offsets(struct walk *walk, struct tensor *tensor, struct ckpt_err *err) {
-    int rc = read_numbers(walk, SAFETENSORS_OFFSETS, err);
+    int rc = read_numbers(walk, SAFETENSORS_OFFSETS, SAFETENSORS_OFFSET_MAX, err);
     if (rc)
         return rc;
     if (walk->number_count != 2)
