@@ -4,7 +4,7 @@
 #define TESTS_UNIT_TENSORS_H
 
 #include "format/format.h"
-#include "manifest.h"
+#include "slice.h"
 
 #include <openssl/sha.h>
 
