@@ -56,16 +56,18 @@ static void print_hashed(const struct outcome *out) {
     bool chunks = !strcmp(verdict->strength, "sha256");
     printf("checked   %s %s%s, %s\n", count_text(verdict->units, count), chunks ? "chunk" : "section",
         verdict->units == 1 ? "" : "s", bytes_text(verdict->bytes, bytes));
-    printf("time      %.2f s", out->seconds);
-    if (out->seconds >= 0.01)
-        printf(", %.2f GB/s", (double)verdict->bytes / out->seconds / 1e9);
-    putchar('\n');
+    if (out->seconds < 1)
+        printf("time      %.1f ms", out->seconds * 1e3);
+    else
+        printf("time      %.2f s", out->seconds);
+    printf(", %.2f GB/s\n", (double)verdict->bytes / (out->seconds + 1e-9) / 1e9);
 }
 
 static void print_summary(const struct outcome *out) {
     const struct ckpt_verdict *verdict = &out->verdict;
-    if (*verdict->format)
-        printf("format    %s\n", verdict->format);
+    if (!*verdict->format)
+        return; /* it was not recognized: there is nothing more to say */
+    printf("format    %s\n", verdict->format);
     if (*verdict->strength)
         printf("strength  %s\n", strength_text(verdict->strength));
     if (*verdict->manifest)

@@ -42,14 +42,16 @@ int exit_code_of(int code) {
     }
 }
 
-/* Errors of the system name the file that was refused, which may be a shard or this one itself. */
-static bool names_file(const char *msg, const char *file) {
+/* The message without the name of the file, which errors of the system begin with ("open FILE: ..."): they
+ * may be about a shard as well. */
+static const char *without_name(const char *msg, const char *file) {
+    const char *name = strncmp(msg, "open ", 5) ? msg : msg + 5;
     size_t len = strlen(file);
-    return !strncmp(msg, file, len) && msg[len] == ':';
+    return !strncmp(name, file, len) && !strncmp(name + len, ": ", 2) ? name + len + 2 : msg;
 }
 
 int complain_err(const char *file, const struct ckpt_err *err) {
-    complain(names_file(err->msg, file) ? NULL : file, "%s", err->msg);
+    complain(file, "%s", without_name(err->msg, file));
     return exit_code_of(err->code);
 }
 

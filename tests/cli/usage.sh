@@ -50,13 +50,15 @@ want 1 frobnicate x && says err "^ckpt: unknown command 'frobnicate'"
 want 1 --frobnicate && says err "^ckpt: unknown option '--frobnicate'"
 want 1 help frobnicate && says err "frobnicate"
 for command in info ls cat verify; do
+    path=
+    [ "$command" != cat ] || path=config.json
     want 1 "$command" && says err "^ckpt: $command: an operand is missing" && says err "^usage: ckpt $command "
     want 1 "$command" --frobnicate "$model" && says err "unknown option '--frobnicate'" && silent out
     want 1 "$command" "$model" -Z && says err "unknown option '-Z'"
     want 1 "$command" a b c && says err "too many operands: '[bc]'"
     want 0 help "$command" && says out "^usage: ckpt $command " && silent err
     want 0 "$command" --help && says out "^usage: ckpt $command "
-    want 2 "$command" -- --no-such-file config.json
+    want 2 "$command" -- --no-such-file ${path:-} && says err '^ckpt: --no-such-file: '
 done
 want 1 verify "$model" --contract && says err "'--contract' needs an argument"
 want 1 info --json=yes "$model" && says err "'--json' takes no argument"
