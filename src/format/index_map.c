@@ -67,7 +67,7 @@ static int read_mapping(struct index_map *map, struct json *json, struct ckpt_er
 
 static int read_map(struct index_map *map, const char *text, size_t len, struct ckpt_err *err) {
     uint64_t members;
-    int rc = object_survey(text, len, SAFETENSORS_INDEX_MAP, &members, err);
+    int rc = object_survey(text, len, SAFETENSORS_INDEX_MAP, &members, NULL, err);
     if (rc)
         return rc;
     struct json json;
@@ -81,7 +81,7 @@ static int read_map(struct index_map *map, const char *text, size_t len, struct 
 
 static int read_metadata(struct index_map *map, const char *text, size_t len, struct ckpt_err *err) {
     uint64_t members;
-    int rc = object_survey(text, len, SAFETENSORS_INDEX_METADATA, &members, err);
+    int rc = object_survey(text, len, SAFETENSORS_INDEX_METADATA, &members, NULL, err);
     if (rc)
         return rc;
     map->metadata = arena_text(&map->texts, text, len);
@@ -106,7 +106,7 @@ static int read_member(struct index_map *map, struct json *json, struct ckpt_err
 
 static int read_text(struct index_map *map, const char *text, size_t len, struct ckpt_err *err) {
     uint64_t members;
-    int rc = object_survey(text, len, "the index", &members, err);
+    int rc = object_survey(text, len, "the index", &members, NULL, err);
     if (rc)
         return rc;
     struct json json;

@@ -116,7 +116,8 @@ static int malformed(const struct json *json, const char *what, struct ckpt_err 
         err, CKPT_E_CORRUPT, "%s is not JSON: %s at byte %zu", what, json->error, json_offset(json));
 }
 
-static int survey(struct json *json, struct keys *keys, const char *what, struct ckpt_err *err) {
+static int survey(
+    struct json *json, struct keys *keys, const char *what, bool *ret_repeated, struct ckpt_err *err) {
     enum json_event event = json_next(json);
     if (event != JSON_OBJECT && json_skip(json, event) != JSON_ERROR)
         return err_set(err, CKPT_E_CORRUPT, "%s is JSON, but not an object", what);
@@ -130,18 +131,21 @@ static int survey(struct json *json, struct keys *keys, const char *what, struct
     const char *key;
     size_t len;
     struct quoted quoted;
-    if (keys_repeated(keys, &key, &len))
+    bool repeated = keys_repeated(keys, &key, &len);
+    if (repeated && !ret_repeated)
         return err_set(err, CKPT_E_CORRUPT, "%s holds the key %s twice", what, quote(&quoted, key, len));
+    if (ret_repeated)
+        *ret_repeated = repeated;
     return 0;
 }
 
-int object_survey(
-    const char *text, size_t len, const char *what, uint64_t *ret_members, struct ckpt_err *err) {
+int object_survey(const char *text, size_t len, const char *what, uint64_t *ret_members, bool *ret_repeated,
+    struct ckpt_err *err) {
     struct json json;
     struct keys keys;
     json_start(&json, text, len);
     keys_start(&keys, text, len);
-    int rc = survey(&json, &keys, what, err);
+    int rc = survey(&json, &keys, what, ret_repeated, err);
     if (!rc)
         *ret_members = keys.count;
     keys_free(&keys);

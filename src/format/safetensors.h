@@ -12,6 +12,7 @@ struct safetensors {
     uint64_t count;
     const char *metadata; /* the text of __metadata__, "{}" without one; metadata_len bytes and a NUL */
     size_t metadata_len;
+    bool has_metadata;
     uint64_t header_bytes; /* the length field included: where the data starts */
 };
 
@@ -27,6 +28,10 @@ int safetensors_read(
  * LIMIT, NOMEM. */
 int safetensors_header(const char *header, size_t len, uint64_t file_size, struct arena *arena,
     struct safetensors *ret_file, struct ckpt_err *err);
+
+/* Drops members that say again what another one said; *count is how many stay. Errors: CORRUPT (two different
+ * entries of one name), NOMEM. */
+int safetensors_repeats(struct tensor *tensors, uint64_t *count, struct ckpt_err *err);
 
 /* Whether the tensors fill the data_size bytes from data_start on, each byte once. Errors: CORRUPT, NOMEM. */
 int safetensors_places(const struct tensor *tensors, uint64_t count, uint64_t data_start, uint64_t data_size,

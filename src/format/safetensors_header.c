@@ -33,33 +33,24 @@ static int next_key(struct walk *walk, struct ckpt_err *err) {
     return keys_add(&walk->keys, &walk->json) ? 1 : no_memory(err);
 }
 
-static int metadata_once(struct walk *walk, struct ckpt_err *err) {
-    const char *key;
-    size_t len;
-    struct quoted quoted;
-    if (keys_repeated(&walk->keys, &key, &len))
-        return err_set(err, CKPT_E_CORRUPT, SAFETENSORS_METADATA ": the key %s is there twice",
-            quote(&quoted, key, len));
-    return 0;
-}
-
+/* A map of strings, or null for none (shown as it stands). A key may be there twice: the last one counts, as
+ * in every JSON reader.
+ */
 static int read_metadata(struct walk *walk, struct ckpt_err *err) {
-    if (json_next(&walk->json) != JSON_OBJECT)
+    if (walk->file->has_metadata)
+        return err_set(err, CKPT_E_CORRUPT, "the header holds the key '" SAFETENSORS_METADATA "' twice");
+    walk->file->has_metadata = true;
+    enum json_event event = json_next(&walk->json);
+    if (event != JSON_OBJECT && event != JSON_NULL)
         return err_set(err, CKPT_E_CORRUPT, SAFETENSORS_METADATA " is not an object");
     size_t start = json_token(&walk->json);
-    keys_clear(&walk->keys);
-    int rc;
-    while ((rc = next_key(walk, err)) > 0) {
+    while (event != JSON_NULL && json_next(&walk->json) == JSON_KEY) {
         struct quoted key;
         quote(&key, walk->json.value, walk->json.value_len);
         if (json_next(&walk->json) != JSON_STRING)
             return err_set(
                 err, CKPT_E_CORRUPT, SAFETENSORS_METADATA ": the value of %s is not a string", key.text);
     }
-    if (!rc)
-        rc = metadata_once(walk, err);
-    if (rc)
-        return rc;
     walk->file->metadata_len = json_offset(&walk->json) - start;
     walk->file->metadata = arena_text(walk->arena, walk->text + start, walk->file->metadata_len);
     return walk->file->metadata ? 0 : no_memory(err);
@@ -257,13 +248,22 @@ static int read_header(
     return rc;
 }
 
+static size_t blanks_before(const char *text, size_t len) {
+    size_t at = 0;
+    while (at < len && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r'))
+        at++;
+    return at;
+}
+
 int safetensors_header(const char *header, size_t len, uint64_t file_size, struct arena *arena,
     struct safetensors *ret_file, struct ckpt_err *err) {
-    /* JSON would allow blanks here, the format does not. */
-    if (!len || header[0] != '{')
+    /* Blanks before it are no fault: the reference implementation takes what JSON allows. */
+    size_t blanks = blanks_before(header, len);
+    if (blanks == len || header[blanks] != '{')
         return err_set(err, CKPT_E_CORRUPT, "the header of %zu bytes does not start with '{'", len);
     uint64_t members;
-    int rc = object_survey(header, len, "the header", &members, err);
+    bool repeated;
+    int rc = object_survey(header, len, "the header", &members, &repeated, err);
     if (rc)
         return rc;
     struct safetensors file = {
@@ -272,6 +272,8 @@ int safetensors_header(const char *header, size_t len, uint64_t file_size, struc
     if (!file.items)
         return no_memory(err);
     rc = read_header(arena, header, len, &file, err);
+    if (!rc && repeated)
+        rc = safetensors_repeats(file.items, &file.count, err);
     if (!rc)
         rc =
             safetensors_places(file.items, file.count, file.header_bytes, file_size - file.header_bytes, err);

@@ -153,8 +153,8 @@ int source_concat(
     }
     concat_of(source)->parts = calloc(count ? count : 1, sizeof(struct concat_part));
     if (!concat_of(source)->parts) {
-        close_all(parts, count);
         rc = err_set(err, CKPT_E_NOMEM, "open %s: no memory for %zu parts", name, count);
+        close_all(parts, count); /* after the message: name may be that of a part */
     } else {
         rc = take_parts(concat_of(source), parts, count, err);
     }

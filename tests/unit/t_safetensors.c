@@ -62,6 +62,17 @@ static const char *const words_of[][2] = {
     {"begin after end", ": data_offsets "},
 };
 
+/* Of the cases that readers may judge differently ("ambiguous"), those that the manifest calls broken and the
+ * reference implementation (safetensors 0.8.0) accepts: so do we. On the others the two agree. */
+static bool library_accepts(const char *file) {
+    static const char *const accepted[] = {"header_does_not_start_with_brace_3", "duplicate_key_2",
+        "duplicate_key_4", "metadata_not_a_map_of_texts_6"};
+    for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++)
+        if (strstr(file, accepted[i]))
+            return true;
+    return false;
+}
+
 static void check_broken(const struct parsed *parsed, const char *file, struct slice row) {
     struct buf class = slice_text(slice_member(row, "class"));
     const char *words = NULL;
@@ -128,6 +139,8 @@ static void check_case(const char *file, struct slice row) {
     parse_golden(&parsed, file);
     if (slice_is(slice_member(row, "valid"), "true"))
         check_valid(&parsed, file, slice_member(row, "expect"));
+    else if (library_accepts(file))
+        ck_assert_msg(!parsed.rc, "%s: %s", file, parsed.err.msg);
     else
         check_broken(&parsed, file, row);
     close_parsed(&parsed);
@@ -170,6 +183,23 @@ START_TEST(tensors_are_in_header_order_and_ranges_start_at_the_base) {
 }
 END_TEST
 
+START_TEST(what_is_said_twice_counts_once) {
+    struct buf file = make(" \n{" ENTRY("b", "U8", "[1]", 1, 2) "," ENTRY("a", "U8", "[1]", 0, 1) "," ENTRY(
+                               "b", "U8", "[1]", 1, 2) ",\"__metadata__\":null}",
+        2);
+    struct parsed parsed;
+    parse_bytes(&parsed, "x.safetensors", file.bytes, file.len);
+    ck_assert_msg(!parsed.rc, "%s", parsed.err.msg);
+    const struct group *group = &parsed.catalog.groups[GROUP_TENSORS];
+    ck_assert_uint_eq(group->count, 2);
+    ck_assert_str_eq(group->items[0].name, "b");
+    ck_assert_str_eq(group->items[1].name, "a");
+    ck_assert_str_eq(parsed.catalog.documents[0].json, "null");
+    close_parsed(&parsed);
+    buf_free(&file);
+}
+END_TEST
+
 START_TEST(faults_are_named_with_their_numbers) {
     static const struct {
         const char *header;
@@ -201,12 +231,18 @@ START_TEST(faults_are_named_with_their_numbers) {
         {"{\"w\":{\"dtype\":\"U8\",\"shape\":[0]}}", 0, "tensor 'w': the entry has no data_offsets"},
         {"{\"w\":{\"x\":1,\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0],\"\\u0078\":2}}", 0,
             "tensor 'w': the field 'x' is there twice"},
-        {"{\"__metadata__\":{\"a\":\"1\",\"b\":\"2\",\"\\u0061\":\"3\"}}", 0,
-            "__metadata__: the key 'a' is there twice"},
-        {"{\"__metadata__\":{\"\":\"1\",\"\":\"2\"}}", 0, "__metadata__: the key '' is there twice"},
+        {"{\"__metadata__\":null,\"__metadata__\":{}}", 0, "the header holds the key '__metadata__' twice"},
+        {"{\"__metadata__\":true}", 0, "__metadata__ is not an object"},
+        {" \t[]", 0, "the header of 4 bytes does not start with '{'"},
+        {" \r\n ", 0, "the header of 4 bytes does not start with '{'"},
         {"{\"__metadata__\":{\"k\":[]}}", 0, "__metadata__: the value of 'k' is not a string"},
-        {"{\"a\":1,\"b\":2,\"\\u0061\":3}", 0, "the header holds the key 'a' twice"},
-        {"{\"\\u0062\":1,\"\\u0061\":2,\"\\u0061\":3}", 0, "the header holds the key 'a' twice"},
+        {"{" ENTRY("a", "U8", "[1]", 0, 1) "," ENTRY("b", "U8", "[1]", 1, 2) "," ENTRY(
+             "\\u0061", "I8", "[1]", 0, 1) "}",
+            2, "the header holds the key 'a' twice, with different entries"},
+        {"{" ENTRY("a", "U8", "[2]", 0, 2) "," ENTRY("a", "U8", "[1,2]", 0, 2) "}", 2,
+            "the header holds the key 'a' twice, with different entries"},
+        {"{" ENTRY("a", "U8", "[2,1]", 0, 2) "," ENTRY("a", "U8", "[1,2]", 0, 2) "}", 2,
+            "the header holds the key 'a' twice, with different entries"},
         {"{\"a\\\\b\":1}", 0, "tensor 'a\\\\b': the entry is not an object"},
         {"{} x", 0, "the header is not JSON: more follows the value at byte 3"},
     };
@@ -307,7 +343,7 @@ START_TEST(many_tensors_are_all_there) {
         ck_assert_uint_eq(parsed.catalog.groups[GROUP_TENSORS].items[i].offset, file.len - 1 - i);
     close_parsed(&parsed);
     header.len--;
-    buf_puts(&header, ",\"layer.77\":0}");
+    buf_puts(&header, "," ENTRY("layer.77", "U8", "[1]", 0, 1) "}");
     assert_refused(buf_cstr(&header), COUNT, CKPT_E_CORRUPT, "holds the key 'layer.77' twice");
     buf_free(&header);
     buf_free(&file);
@@ -431,6 +467,7 @@ int main(void) {
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, golden_files_are_judged_as_the_manifest_says);
     tcase_add_test(tcase, tensors_are_in_header_order_and_ranges_start_at_the_base);
+    tcase_add_test(tcase, what_is_said_twice_counts_once);
     tcase_add_test(tcase, faults_are_named_with_their_numbers);
     tcase_add_test(tcase, what_is_unusual_but_right_is_read);
     tcase_add_test(tcase, ranks_have_a_limit);
