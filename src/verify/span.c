@@ -28,6 +28,8 @@ bool span_find(const struct unit_table *table, uint64_t off, uint64_t *ret_index
 static uint64_t small_chunks(const struct unit_table *table, uint64_t first, uint64_t max_bytes) {
     if (unit_get(table, first).at.len > SPAN_SMALL_BYTES)
         return 0;
+    if (table->total - first * table->chunk <= max_bytes) /* the tail, too, which may be shorter */
+        return table->count - first;
     return ovf_min(ovf_max(max_bytes / table->chunk, 1), table->count - first);
 }
 
