@@ -3,6 +3,7 @@
 # The manual pages are well-formed and name every option and command; the completion offers them.
 set -u
 srcdir=${srcdir:-.} builddir=${builddir:-.}
+[ -x "$builddir/ckpt" ] || { echo "there is no $builddir/ckpt" && exit 1; }
 faults=0
 fault() {
     faults=$((faults + 1))
@@ -34,8 +35,8 @@ for command in $commands; do
     grep -q "[' ]${command}[' ]" "$srcdir/contrib/completion/ckpt" || fault "completion of ckpt does not offer $command"
 done
 if help=$("$builddir/ckptfs" --help); then
-    named ckptfs ckptfs.1 "$(printf '%s\n' "$help" | sed '/^Options of -o/,$d')"
-    for word in $(printf '%s\n' "$help" | sed '1,/^Options of -o/d' | sed -n 's/^  \([a-z_]*\)=\{0,1\}.*/\1/p'); do
+    named ckptfs ckptfs.1 "$(printf '%s\n' "$help" | sed '/^[A-Z].* -o.*:$/,$d')"
+    for word in $(printf '%s\n' "$help" | sed '1,/^[A-Z].* -o.*:$/d' | sed -n 's/^  \([a-z_]*\)=\{0,1\}.*/\1/p'); do
         grep -qE "Cm .*$word( |,|\$)|, $word" "$srcdir/man/ckptfs.1" || fault "ckptfs.1 does not name -o $word"
         grep -q "[' ]$word" "$srcdir/contrib/completion/ckptfs" || fault "completion of ckptfs does not offer -o $word"
     done

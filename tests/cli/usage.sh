@@ -3,6 +3,7 @@
 # Wrong use, exit codes, and what is said about files that are no checkpoints and outputs that refuse.
 set -u
 srcdir=${srcdir:-.} ckpt=$(cd "${builddir:-.}" && pwd)/ckpt
+[ -x "$ckpt" ] || { echo "there is no $ckpt" && exit 1; }
 golden=$(cd "$srcdir/tests/golden" && pwd)
 model=$golden/oam/valid/transformer_adamw.oam
 work=$(mktemp -d)
