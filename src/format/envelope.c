@@ -125,22 +125,13 @@ static int parse_payload(
 }
 
 /* The chunks are what lazy reading relies on, whatever units the payload has of its own. */
-static int adopt_payload(
-    struct source *source, const struct unit_table *chunks, struct catalog *catalog, struct ckpt_err *err) {
-    struct blob *blobs = arena_alloc(&catalog->arena, catalog->blob_count + (size_t)1, sizeof *blobs);
-    if (!blobs)
-        return err_set(err, CKPT_E_NOMEM, "no memory for the catalog");
-    if (catalog->blob_count)
-        memcpy(blobs, catalog->blobs, catalog->blob_count * sizeof *blobs);
-    blobs[catalog->blob_count++] =
-        (struct blob){.path = "envelope/payload.bin", .at = {chunks->base, chunks->total}};
-    catalog->blobs = blobs;
+static void adopt_payload(
+    const struct source *source, const struct unit_table *chunks, struct catalog *catalog) {
     catalog->inner = catalog->units;
     catalog->units = *chunks;
     catalog->source_bytes = source->size;
     if (!catalog->format)
         catalog->format = "raw";
-    return 0;
 }
 
 static int open_payload(
@@ -152,7 +143,9 @@ static int open_payload(
         return rc;
     rc = parse_payload(&payload, inner, catalog, err);
     source_close(payload.source);
-    return rc ? rc : adopt_payload(source, &inner->chunks, catalog, err);
+    if (!rc)
+        adopt_payload(source, &inner->chunks, catalog);
+    return rc;
 }
 
 static int parse(struct source **source, uint64_t base, const struct unit_judge *judge,

@@ -668,6 +668,32 @@ START_TEST(a_section_of_200_gigabytes_costs_its_index) {
 }
 END_TEST
 
+/* The fourth tensor has the first one's name. Entries are read in order, a name before the rest of its entry.
+ */
+START_TEST(a_repeated_name_is_older_than_what_follows_it) {
+    static const struct {
+        uint64_t entry;
+        const char *words;
+    } cases[] = {{1, "invalid scalar type"}, {3, "invalid or duplicate tensor name"}};
+    struct bench bench = load("oam/broken/invalid_or_duplicate_tensor_name_2.oam", false);
+    uint8_t *bytes = writable(&bench);
+    uint64_t weights;
+    memcpy(&weights, bytes + 64 + 64 + 12, sizeof weights);
+    bench.blind = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct catalog catalog;
+        struct ckpt_err err = {0};
+        uint8_t *dtype = bytes + weights + 8 + 216 * cases[i].entry + 144, was = *dtype;
+        *dtype = 99;
+        ck_assert_int_eq(bench_parse(&bench, &format_oam, 0, &catalog, &err), CKPT_E_CORRUPT);
+        ck_assert_str_eq(err.words, cases[i].words);
+        *dtype = was;
+        catalog_free(&catalog);
+    }
+    unload(&bench);
+}
+END_TEST
+
 START_TEST(probing_looks_at_the_magic) {
     ck_assert(format_oam.probe((const uint8_t *)"OAM\0", 4, 4));
     ck_assert(!format_oam.probe((const uint8_t *)"OAM\0", 3, 3));
@@ -694,6 +720,7 @@ int main(void) {
     tcase_add_test(tcase, inside_something_ranges_move_and_offsets_stay);
     tcase_add_test(tcase, headers_and_indexes_are_all_that_is_read);
     tcase_add_test(tcase, a_section_of_200_gigabytes_costs_its_index);
+    tcase_add_test(tcase, a_repeated_name_is_older_than_what_follows_it);
     tcase_add_test(tcase, probing_looks_at_the_magic);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
