@@ -46,7 +46,7 @@ void log_say(void *arg, const char *line) {
     struct log *log = arg;
     char text[2048];
     bool up = atomic_load(&log->up);
-    if (up && log->quiet)
+    if (log->mute || (up && log->quiet))
         return;
     snprintf(text, sizeof text, "%s%s%s", log->subject ? log->subject : "", log->subject ? ": " : "", line);
     if (log->fd >= 0)

@@ -22,6 +22,7 @@ struct log {
     const char *subject; /* whom the lines are about; NULL: left out */
     int fd;              /* a file of its own; -1: stderr or the system log */
     bool quiet;          /* say nothing once up */
+    bool mute;           /* say nothing now: an error that comes back says the same */
     bool daemon;         /* once up nobody reads stderr: the system log. Set before any thread runs */
     atomic_bool up;
 };

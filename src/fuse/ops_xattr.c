@@ -8,7 +8,7 @@ static void reply(
     fuse_req_t req, int rc, const struct ckpt_err *err, const char *bytes, size_t len, size_t size) {
     if (rc == CKPT_E_NOENT)
         fuse_reply_err(req, ENODATA);
-    else if (size == 0 && (rc == 0 || rc == CKPT_E_LIMIT))
+    else if (rc == 0 && size == 0)
         fuse_reply_xattr(req, len);
     else if (rc == CKPT_E_LIMIT)
         fuse_reply_err(req, ERANGE);
@@ -23,10 +23,12 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
     struct ckpt_err err;
     size_t len = 0;
     char *bytes = front_scratch(front, size);
-    if (!bytes)
+    if (!bytes) {
         fuse_reply_err(req, ENOMEM);
-    else
-        reply(req, ckpt_xattr_get(front->ckpt, ino, name, bytes, size, &len, &err), &err, bytes, len, size);
+        return;
+    }
+    int rc = ckpt_xattr_get(front->ckpt, ino, name, bytes, size, &len, &err);
+    reply(req, rc, &err, bytes, len, size);
 }
 
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size) {
@@ -34,10 +36,12 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size) {
     struct ckpt_err err;
     size_t len = 0;
     char *bytes = front_scratch(front, size);
-    if (!bytes)
+    if (!bytes) {
         fuse_reply_err(req, ENOMEM);
-    else
-        reply(req, ckpt_xattr_list(front->ckpt, ino, bytes, size, &len, &err), &err, bytes, len, size);
+        return;
+    }
+    int rc = ckpt_xattr_list(front->ckpt, ino, bytes, size, &len, &err);
+    reply(req, rc, &err, bytes, len, size);
 }
 
 void ops_add_xattrs(struct fuse_lowlevel_ops *ops) {
