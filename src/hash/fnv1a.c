@@ -1,12 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "hash/cpu.h"
 #include "hash/fnv1a.h"
+#include "hash/fnv1a_kernel.h"
 #include "hash/hash_ops.h"
 
-uint64_t fnv1a64(uint64_t h, const void *bytes, size_t len) {
+#include <pthread.h>
+
+static uint64_t run(uint64_t h, const void *bytes, size_t len) {
     const uint8_t *at = bytes;
     for (size_t i = 0; i < len; i++)
         h = (h ^ at[i]) * FNV1A64_PRIME;
     return h;
+}
+
+const struct fnv1a_kernel fnv1a_portable = {.name = "portable", .run = run};
+
+/* Fastest first; the last needs nothing. */
+static const struct fnv1a_kernel *const kernels[] = {
+#ifdef HAVE_X86_KERNELS
+    &fnv1a_avx512,
+    &fnv1a_avx2,
+#endif
+    &fnv1a_portable,
+};
+
+#define SHORT 256 /* no kernel is faster than the plain loop below */
+
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+
+static void prepare(void) {
+    for (const struct fnv1a_kernel *const *kernel = kernels; (*kernel)->needs; kernel++)
+        if (((*kernel)->needs & ~cpu_present()) == 0)
+            (*kernel)->prepare();
+}
+
+const struct fnv1a_kernel *fnv1a_kernel(unsigned features) {
+    const struct fnv1a_kernel *const *kernel = kernels;
+    pthread_once(&prepared, prepare);
+    while ((*kernel)->needs & ~features)
+        kernel++;
+    return *kernel;
+}
+
+uint64_t fnv1a64(uint64_t h, const void *bytes, size_t len) {
+    if (len < SHORT)
+        return run(h, bytes, len);
+    return fnv1a_kernel(cpu_features())->run(h, bytes, len);
 }
 
 static void fnv1a_reset(void *state) {
