@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# The fuzz targets and the folders of inputs that each starts from; for replay.sh and fuzz.sh.
+targets="json safetensors index contract oam envelope tree fnv1a"
+
+# corpora TARGET: golden files, and what was kept of earlier findings.
+corpora() {
+    golden=$srcdir/tests/golden
+    case $1 in
+    json) echo "$golden/safetensors/sharded $golden/envelope/contracts $golden/oam/write_refusals.json" ;;
+    safetensors) echo "$golden/safetensors" ;;
+    index) echo "$golden/safetensors/sharded" ;;
+    contract) echo "$golden/envelope/contracts" ;;
+    fnv1a) echo "$golden/oam/quantized" ;;
+    oam) echo "$golden/oam/valid $golden/oam/broken $golden/oam/mutated $golden/oam/quantized" ;;
+    envelope) echo "$golden/envelope/accepted $golden/envelope/refused" ;;
+    tree) echo "$(corpora oam) $(corpora envelope) $golden/safetensors" ;;
+    esac
+    [ ! -d "$srcdir/tests/fuzz/corpus/$1" ] || echo "$srcdir/tests/fuzz/corpus/$1"
+}
