@@ -11,4 +11,5 @@ fi
 mkdir -p "$dir"
 cd "$dir"
 [ -e config.status ] || "$top/configure" --quiet "$@"
-make -s -j"$(nproc)"
+echo "building in $dir"
+make -s -j"$(nproc)" >make.out 2>&1 || { tail -n 40 make.out && exit 1; }

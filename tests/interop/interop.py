@@ -90,6 +90,8 @@ class Interop(unittest.TestCase):
             entry = index[name]
             self.assertEqual((entry["dtype"], entry["shape"]), (dtype, list(shape)), name)
             self.assertEqual((mount / entry["raw"]).read_bytes(), data, name)
+            if data == b"" and max(shape, default=0) > sys.maxsize // 8:
+                continue  # no element, but extents that NumPy cannot hold
             if dtype in WIDE or dtype in PLAIN:
                 self.assertTrue(same(np.load(mount / entry["npy"]), as_numpy(dtype, shape, data)), name)
                 self.assertTrue(same(np.array(np.load(mount / entry["npy"], mmap_mode="r" if data else None)),
