@@ -11,6 +11,7 @@ int front_init(struct front *front, struct ckpt *ckpt) {
     front->ckpt = ckpt;
     ckpt_source(ckpt, &front->source);
     atomic_init(&front->requests, 0);
+    pthread_mutex_init(&front->lock, NULL);
     if (sem_init(&front->initialized, 0, 0) < 0)
         return -errno;
     return -pthread_key_create(&front->scratch, free);
@@ -20,6 +21,7 @@ void front_free(struct front *front) {
     free(pthread_getspecific(front->scratch)); /* destructors do not run for the main thread */
     pthread_key_delete(front->scratch);
     sem_destroy(&front->initialized);
+    pthread_mutex_destroy(&front->lock);
 }
 
 /* The buffer's size stands before it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the FUSE operations know: the checkpoint and how its nodes are shown. It is the userdata of the
- * session and outlives it. Threads: everything but `requests` and `exited` is set before the first request.
+ * session and outlives it. Threads: everything but `requests` and `handles` is set before the first request.
  */
 #ifndef FUSE_FRONT_H
 #define FUSE_FRONT_H
@@ -24,6 +24,8 @@ struct front {
     bool xattr;
     bool free_opendir;      /* the kernel lists directories without asking to open them */
     pthread_key_t scratch;  /* each thread's buffer for replies */
+    pthread_mutex_t lock;   /* of handles */
+    struct handle *handles; /* open files */
     sem_t initialized;      /* posted when the kernel has said hello */
     atomic_ullong requests; /* so far, but for reads of open files */
 };

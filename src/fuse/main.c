@@ -4,7 +4,9 @@
  * can fail has failed before the caller is told that the mount is up.
  */
 #include "fuse/log.h"
+#include "fuse/memory.h"
 #include "fuse/mount.h"
+#include "fuse/ops.h"
 #include "fuse/options.h"
 #include "fuse/unmount.h"
 #include "fuse/watch.h"
@@ -20,6 +22,7 @@
 
 #define THREADS_MAX 64 /* readers that wait for a digest must not keep the others waiting */
 #define THREADS_IDLE 8
+#define CACHE_DEFAULT ((uint64_t)64 << 20)
 
 static struct log the_log = {.fd = -1}; /* libfuse's messages come without an argument */
 
@@ -64,6 +67,13 @@ static int exit_code_of(const struct ckpt_err *err) {
     }
 }
 
+/* Of a small container only a part is for us; the rest is for the programs that read. */
+static uint64_t cache_bytes(const struct options *options) {
+    uint64_t wanted = options->cache ? options->cache : CACHE_DEFAULT;
+    uint64_t allowed = memory_limit() / 4;
+    return wanted < allowed ? wanted : allowed;
+}
+
 /* ---- steps ------------------------------------------------------------------------------------------- */
 
 static int open_checkpoint(const struct options *options, struct ckpt **ret_ckpt) {
@@ -73,7 +83,7 @@ static int open_checkpoint(const struct options *options, struct ckpt **ret_ckpt
         .verify = (enum ckpt_verify_mode)options->verify,
         .contract = options->contract,
         .manifest = options->manifest,
-        .cache_bytes = options->cache,
+        .cache_bytes = cache_bytes(options),
         .log = {.say = log_say, .arg = &the_log, .redact = options->redact},
         .progress = options->verify == CKPT_VERIFY_FULL && isatty(STDERR_FILENO) ? &progress : NULL,
     };
@@ -162,6 +172,7 @@ static int mount_checkpoint(const struct options *options, const char *path, str
         rc = complain(EXIT_SYSTEM, options->source, "no memory");
     else {
         rc = mount_and_serve(&watch);
+        ops_close_files(&front);
         front_free(&front);
     }
     ckpt_close(ckpt);

@@ -8,6 +8,9 @@
 /* The table for a session with `front` as userdata. */
 struct fuse_lowlevel_ops ops_table(const struct front *front);
 
+/* Closes what is still open when the session has ended. */
+void ops_close_files(struct front *front);
+
 /* The groups that ops_table puts together. */
 void ops_add_files(struct fuse_lowlevel_ops *ops);
 void ops_add_dirs(struct fuse_lowlevel_ops *ops);

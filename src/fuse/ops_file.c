@@ -3,34 +3,84 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 
-static struct ckpt_file *file_of(const struct fuse_file_info *info) {
-    return (struct ckpt_file *)(uintptr_t)info->fh;
+/* An open file. All are in a list: a lazily detached mount ends without releasing what is still open. */
+struct handle {
+    struct ckpt_file *file;
+    struct handle *before, *after;
+};
+
+static struct handle *handle_of(const struct fuse_file_info *info) {
+    return (struct handle *)(uintptr_t)info->fh;
+}
+
+static void handle_add(struct front *front, struct handle *handle) {
+    pthread_mutex_lock(&front->lock);
+    handle->after = front->handles;
+    if (handle->after)
+        handle->after->before = handle;
+    front->handles = handle;
+    pthread_mutex_unlock(&front->lock);
+}
+
+static void handle_close(struct front *front, struct handle *handle) {
+    pthread_mutex_lock(&front->lock);
+    if (handle->before)
+        handle->before->after = handle->after;
+    else
+        front->handles = handle->after;
+    if (handle->after)
+        handle->after->before = handle->before;
+    pthread_mutex_unlock(&front->lock);
+    ckpt_file_close(handle->file);
+    free(handle);
+}
+
+void ops_close_files(struct front *front) {
+    while (front->handles)
+        handle_close(front, front->handles);
+}
+
+static int handle_open(struct front *front, uint64_t ino, struct handle **ret_handle, struct ckpt_err *err) {
+    struct handle *handle = calloc(1, sizeof *handle);
+    if (!handle) {
+        *err = (struct ckpt_err){.code = CKPT_E_NOMEM};
+        return CKPT_E_NOMEM;
+    }
+    int rc = ckpt_file_open(front->ckpt, ino, &handle->file, err);
+    if (rc) {
+        free(handle);
+        return rc;
+    }
+    handle_add(front, handle);
+    *ret_handle = handle;
+    return 0;
 }
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info) {
     struct front *front = front_of(req);
     struct ckpt_stat node;
-    struct ckpt_file *file;
+    struct handle *handle;
     struct ckpt_err err;
     if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC)) {
         fuse_reply_err(req, EROFS);
         return;
     }
-    if (ckpt_stat(front->ckpt, ino, &node, &err) != 0 || ckpt_file_open(front->ckpt, ino, &file, &err) != 0) {
+    if (ckpt_stat(front->ckpt, ino, &node, &err) != 0 || handle_open(front, ino, &handle, &err) != 0) {
         front_fail(req, &err);
         return;
     }
-    info->fh = (uintptr_t)file;
+    info->fh = (uintptr_t)handle;
     info->keep_cache = !node.dynamic;
     info->direct_io = node.dynamic;
     if (fuse_reply_open(req, info) != 0) /* the caller is gone: no release will follow */
-        ckpt_file_close(file);
+        handle_close(front, handle);
 }
 
 static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info) {
     (void)ino;
-    ckpt_file_close(file_of(info));
+    handle_close(fuse_req_userdata(req), handle_of(info));
     fuse_reply_err(req, 0);
 }
 
@@ -50,7 +100,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, stru
     char *bytes = front_scratch(front, size);
     if (!bytes)
         fuse_reply_err(req, ENOMEM);
-    else if (ckpt_file_read(file_of(info), (uint64_t)off, bytes, size, &len, &cancel, &err) != 0)
+    else if (ckpt_file_read(handle_of(info)->file, (uint64_t)off, bytes, size, &len, &cancel, &err) != 0)
         front_fail(req, &err);
     else
         fuse_reply_buf(req, bytes, len);
