@@ -24,8 +24,9 @@ struct faulty {
     _Atomic uint64_t piece;   /* the most that one pread gives; 0: all */
     _Atomic uint64_t watched; /* reads of this byte are counted */
     atomic_uint watched_reads, reads;
-    _Atomic uint64_t bad_off; /* reads of this byte fail with EIO ... */
-    atomic_uint bad_times;    /* ... so many times */
+    atomic_int watched_policy; /* the scheduling policy of who read it last */
+    _Atomic uint64_t bad_off;  /* reads of this byte fail with EIO ... */
+    atomic_uint bad_times;     /* ... so many times */
     _Atomic uint32_t mtime;
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -59,7 +60,10 @@ static inline int faulty_pread(
     if (piece && take > piece)
         take = (size_t)piece;
     faulty->reads++;
-    faulty->watched_reads += faulty_touches(faulty->watched, off, take);
+    if (faulty_touches(faulty->watched, off, take)) {
+        faulty->watched_reads++;
+        faulty->watched_policy = sched_getscheduler(0);
+    }
     if (faulty->bad_times && faulty_touches(faulty->bad_off, off, len)) {
         faulty->bad_times--;
         return err_os(err, EIO, "%s: read at offset %llu", source->name, (unsigned long long)off);

@@ -600,11 +600,14 @@ START_TEST(the_background_gives_way_to_readers) {
     faulty_gate(scene.faulty, W_START + 10 * B);
     ck_assert_int_eq(guard_start(scene.guard, NULL), 0);
     faulty_await_held(scene.faulty);
+    ck_assert_int_eq(scene.faulty->watched_policy, SCHED_IDLE);
+    scene.faulty->watched = W_LAST;
     reader_start(&reader, &scene, W_START, 1);
     asker_await(&reader.asker);
     faulty_open_gate(scene.faulty);
     ck_assert_int_eq(reader_end(&reader), 0);
-    ck_assert_uint_eq(scene.faulty->watched_reads, 1);
+    ck_assert_uint_eq(scene.faulty->watched_reads, 2);           /* nothing was read twice ... */
+    ck_assert_int_eq(scene.faulty->watched_policy, SCHED_OTHER); /* ... and the rest not at idle priority */
     scene_end(&scene);
 }
 END_TEST
