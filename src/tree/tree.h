@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree: a catalog as directories and files. An immutable array of nodes (inode = index + 1), each file a
- * list of segments. Knows nothing of FUSE. Semantics of the calls are those of ckptfs.h.
+ * The tree: a catalog as directories and files. Inodes are consecutive and immutable; the files of tensors
+ * and chunks, of which there may be millions, are computed from their numbers. Each file is a list of
+ * segments. Knows nothing of FUSE. Semantics of the calls are those of ckptfs.h.
  */
 #ifndef TREE_TREE_H
 #define TREE_TREE_H
