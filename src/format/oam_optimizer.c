@@ -5,6 +5,7 @@
 #include "base/ovf.h"
 #include "base/rd.h"
 #include "format/document.h"
+#include "format/quote.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -43,9 +44,10 @@ static int check_optimizer(const struct oam_optimizer *optimizer, uint64_t size,
     if (rc)
         return rc;
     const struct optimizer_kind *kind = kind_of(optimizer);
+    struct quoted quoted;
     if (!kind)
         return err_verdict(err, CKPT_E_CORRUPT, "unknown optimizer type",
-            "'%s', known are SGD, Adam, AdamW, Muon", optimizer->kind);
+            "%s, known are SGD, Adam, AdamW, Muon", quote(&quoted, optimizer->kind, strlen(optimizer->kind)));
     uint64_t bytes, each = OAM_MOMENT_ITEM_BYTES * kind->moments;
     if (!ovf_mul(optimizer->count, each, &bytes) || !ovf_add(bytes, OAM_OPTIMIZER_BYTES, &bytes))
         return err_verdict(err, CKPT_E_CORRUPT, "optimizer size overflow",

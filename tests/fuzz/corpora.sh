@@ -6,7 +6,7 @@ targets="json safetensors index contract oam envelope tree fnv1a"
 corpora() {
     golden=$srcdir/tests/golden
     case $1 in
-    json) echo "$golden/safetensors/sharded $golden/envelope/contracts $golden/oam/write_refusals.json" ;;
+    json) echo "$golden/safetensors/sharded $golden/envelope/contracts $golden/oam/write" ;;
     safetensors) echo "$golden/safetensors" ;;
     index) echo "$golden/safetensors/sharded" ;;
     contract) echo "$golden/envelope/contracts" ;;

@@ -21,8 +21,9 @@ void fuzz_error_holds(int rc, const struct ckpt_err *err) {
         return;
     HOLDS(rc < 0 && rc == err->code);
     HOLDS(err->msg[0] && err->words[0]);
-    for (const char *at = err->msg; *at; at++)
-        HOLDS((unsigned char)*at >= 0x20 && *at != 0x7f);
+    for (const unsigned char *at = (const unsigned char *)err->msg; *at; at++)
+        if (*at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0))
+            fuzz_broken(__FILE__, __LINE__, err->msg);
 }
 
 /* ---- the judge --------------------------------------------------------------------------------------- */

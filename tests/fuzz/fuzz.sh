@@ -12,14 +12,14 @@ for target in ${FUZZ_TARGETS:-$targets}; do
     mkdir -p "$found/new"
     set -- -artifact_prefix="$found/" -dict="$srcdir/tests/fuzz/words.dict" -timeout=10 -rss_limit_mb=2048 -verbosity=0
     # shellcheck disable=SC2046 # lists of folders
-    if "$program" "$@" -runs=0 -max_len=4194304 $(corpora "$target") &&
+    if { "$program" "$@" -runs=0 -max_len=4194304 $(corpora "$target") &&
         "$program" "$@" -max_total_time="$seconds" -max_len=16384 -print_final_stats=1 \
-            "$found/new" $(corpora "$target") >"$found/log" 2>&1; then
+            "$found/new" $(corpora "$target"); } >"$found/log" 2>&1; then
         sed -n "s/^stat::number_of_executed_units: */$target: runs /p" "$found/log"
     else
         faults=$((faults + 1))
         echo "$target: failed"
-        [ ! -f "$found/log" ] || tail -n 40 "$found/log"
+        tail -n 40 "$found/log"
     fi
 done
 echo "$faults faults"
