@@ -172,19 +172,19 @@ static void check_directory(struct world *world, uint64_t dir, bool *seen) {
     uint64_t count = 0, folders = 0;
     ck_assert_int_eq(tree_stat(world->tree, dir, &self, NULL), 0);
     for (; !tree_entry(world->tree, dir, count, &entry, NULL); count++) {
-        ck_assert(entry.stat.ino >= 1 && entry.stat.ino <= tree_count(world->tree) && !seen[entry.stat.ino]);
+        bool good = entry.stat.ino >= 1 && entry.stat.ino <= tree_count(world->tree) &&
+                    !seen[entry.stat.ino] && entry.stat.parent == dir &&
+                    !tree_stat(world->tree, entry.stat.ino, &stat, NULL) && stat.ino == entry.stat.ino &&
+                    stat.size == entry.stat.size && stat.parent == dir &&
+                    !tree_lookup(world->tree, dir, entry.name, &stat, NULL) && stat.ino == entry.stat.ino &&
+                    stat.kind == entry.stat.kind && stat.dynamic == !strcmp(entry.name, "verify.json") &&
+                    (stat.kind == CKPT_DIR || stat.nlink == 1);
+        if (!good)
+            ck_abort_msg("'%s', inode %llu", entry.name, (unsigned long long)entry.stat.ino);
         seen[entry.stat.ino] = true;
-        ck_assert_uint_eq(entry.stat.parent, dir);
-        ck_assert_int_eq(tree_stat(world->tree, entry.stat.ino, &stat, NULL), 0);
-        ck_assert(stat.ino == entry.stat.ino && stat.size == entry.stat.size && stat.parent == dir);
-        ck_assert_int_eq(tree_lookup(world->tree, dir, entry.name, &stat, NULL), 0);
-        ck_assert(stat.ino == entry.stat.ino && stat.kind == entry.stat.kind);
-        ck_assert(stat.dynamic == !strcmp(entry.name, "verify.json"));
         if (entry.stat.kind == CKPT_DIR) {
             folders++;
             check_directory(world, entry.stat.ino, seen);
-        } else {
-            ck_assert_uint_eq(entry.stat.nlink, 1);
         }
     }
     ck_assert(self.kind == CKPT_DIR && self.size == count && self.nlink == 2 + folders);
