@@ -2,7 +2,9 @@
 #include "format/format.h"
 
 #include "base/ovf.h"
+#include "base/rd.h"
 #include "base/text.h"
+#include "format/envelope_layout.h"
 #include "format/mistake.h"
 #include "format/safetensors.h"
 
@@ -18,14 +20,32 @@ static bool ends_with(const char *text, const char *suffix) {
     return len >= tail && !strcmp(text + len - tail, suffix);
 }
 
-const struct format *format_find(const uint8_t *head, size_t head_len, uint64_t size, const char *suffix_of) {
+static const struct format *find_by_content(const uint8_t *head, size_t head_len, uint64_t size) {
     for (const struct format *const *row = format_table; *row; row++)
         if ((*row)->probe(head, head_len, size))
             return *row;
-    for (const struct format *const *row = format_table; suffix_of && *row; row++)
-        if ((*row)->suffix && ends_with(suffix_of, (*row)->suffix))
+    return NULL;
+}
+
+static const struct format *find_by_name(const char *name) {
+    for (const struct format *const *row = format_table; *row; row++)
+        if ((*row)->suffix && ends_with(name, (*row)->suffix))
             return *row;
     return NULL;
+}
+
+/* An envelope's magic before a version that never was: chance, when the name says something else. */
+static bool doubtful(const struct format *format, const uint8_t *head, size_t head_len) {
+    struct rd rd = rd_over(head, head_len);
+    rd_skip(&rd, ENVELOPE_MAGIC_BYTES);
+    return format == &format_envelope && rd_u64(&rd) != ENVELOPE_VERSION && !rd.short_;
+}
+
+const struct format *format_find(const uint8_t *head, size_t head_len, uint64_t size, const char *suffix_of) {
+    const struct format *content = find_by_content(head, head_len, size);
+    const struct format *name =
+        suffix_of && (!content || doubtful(content, head, head_len)) ? find_by_name(suffix_of) : NULL;
+    return name ? name : content;
 }
 
 static int unknown(const uint8_t *head, size_t head_len, struct ckpt_err *err) {
@@ -49,7 +69,7 @@ static int recognize(struct source *source, const struct format **ret_format, st
         format = &format_safetensors;
     if (!format && (rc = mistake_check(head, len, err)))
         return rc;
-    if (!format)
+    if (!format || doubtful(format, head, len))
         format = format_find(head, len, source->size, source->name);
     if (!format)
         return unknown(head, len, err);

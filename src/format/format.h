@@ -37,8 +37,8 @@ struct format {
      * inside an envelope, else 0). May replace *source by one that owns it (the shards of an index).
      * On failure the caller frees what the catalog holds.
      */
-    int (*parse)(struct source **source, uint64_t base, const struct unit_judge *judge, struct catalog *catalog,
-        struct ckpt_err *err);
+    int (*parse)(struct source **source, uint64_t base, const struct unit_judge *judge,
+        struct catalog *catalog, struct ckpt_err *err);
 };
 
 extern const struct format format_oam, format_envelope, format_safetensors, format_index;
@@ -49,7 +49,8 @@ extern const struct format *const format_table[]; /* NULL at its end */
  * it in any case. Errors: FORMAT (with the common mistakes by name: a Git LFS pointer, an HTML page, a
  * pickle, a zip), CORRUPT, LIMIT, MISMATCH, IO, CHANGED, NOMEM.
  */
-int format_parse(struct source **source, const struct unit_judge *judge, struct catalog *catalog, struct ckpt_err *err);
+int format_parse(
+    struct source **source, const struct unit_judge *judge, struct catalog *catalog, struct ckpt_err *err);
 
 /* The format whose bytes these are; NULL when none. suffix_of: also by the name's ending (or NULL). */
 const struct format *format_find(const uint8_t *head, size_t head_len, uint64_t size, const char *suffix_of);

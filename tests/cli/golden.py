@@ -8,8 +8,10 @@ import sys
 
 from cli import GOLDEN, Faults, ckpt
 
-# An .oam reader says "invalid magic" of it; but formats are told apart by content, and its magic is an envelope's.
-BY_CONTENT = {"oam/broken/invalid_magic_3.oam": "truncated"}
+
+# Readers may judge these differently; the safetensors library takes them, so they are taken.
+LIBRARY_ACCEPTS = {"header_does_not_start_with_brace_3.safetensors", "duplicate_key_2.safetensors",
+                   "duplicate_key_4.safetensors", "metadata_not_a_map_of_texts_6.safetensors"}
 
 
 def kebab(name):
@@ -19,8 +21,6 @@ def kebab(name):
 def expected(case, contract):
     """(pattern of the first line, exit code); one for each verdict that is right."""
     refused, accepted = ("corrupt: .+", 3), ("ok", 0)
-    if case["file"] in BY_CONTENT:
-        return [(BY_CONTENT[case["file"]], 3)]
     if case["format"] == "envelope":
         if case["valid"]:
             stray = os.path.basename(case["file"]) == "padding_not_zero.ckpt" and not contract
@@ -28,9 +28,7 @@ def expected(case, contract):
         return [(kebab(case["error"]) + (" %d" % case["chunk"] if "chunk" in case else ""), 3)]
     if case["format"] == "oam":
         return [accepted if case["valid"] else (re.escape("corrupt: " + case["error"]), 3)]
-    if case.get("ambiguous"):  # readers differ; t_safetensors says what this one does
-        return [accepted, refused]
-    return [accepted if case["valid"] else refused]
+    return [accepted if case["valid"] or os.path.basename(case["file"]) in LIBRARY_ACCEPTS else refused]
 
 
 def judge(faults, case, contract):
