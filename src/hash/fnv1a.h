@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): h starts at FNV1A64_START; each byte makes h = (h ^ byte) * p mod 2^64.
- */
+/* FNV-1a, 64 bits (Fowler, Noll, Vo): from FNV1A64_START, each byte makes h = (h ^ byte) * p mod 2^64. */
 #ifndef HASH_FNV1A_H
 #define HASH_FNV1A_H
 

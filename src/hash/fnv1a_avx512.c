@@ -161,7 +161,9 @@ INLINE uint64_t total(vec sums[4]) {
         vec sum = _mm512_add_epi64(widen_even(sums[l]), _mm512_srai_epi64(sums[l], 32));
         all = _mm512_add_epi64(_mm512_slli_epi64(all, 16), sum);
     }
-    return (uint64_t)_mm512_reduce_add_epi64(all);
+    __m256i half = _mm256_add_epi64(_mm512_castsi512_si256(all), _mm512_extracti64x4_epi64(all, 1));
+    __m128i quarter = _mm_add_epi64(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    return (uint64_t)_mm_cvtsi128_si64(quarter) + (uint64_t)_mm_extract_epi64(quarter, 1);
 }
 
 const struct fnv1a_kernel fnv1a_avx512 = {

@@ -237,12 +237,12 @@ INLINE void level_of(struct work *work, struct block *block, int k) {
 
 /* ---- the pipeline ----------------------------------------------------------------------------------- */
 
-#define AHEAD 3072 /* bytes from what is spread to what is prefetched: enough of a lead, and few pages on */
+#define AHEAD 16384 /* bytes from what is spread to what is prefetched, to the L2: the work fills the L1 */
 #define BARRIER() __asm__ volatile("" ::: "memory") /* mixing the phases would only need more registers */
 
 INLINE void prefetch(const uint8_t *in, int k) {
     for (int i = 0; i < BLOCK / 8; i += 64)
-        __builtin_prefetch((const void *)((uintptr_t)in + (size_t)(AHEAD + BLOCK / 8 * k + i)));
+        __builtin_prefetch((const void *)((uintptr_t)in + (size_t)(AHEAD + BLOCK / 8 * k + i)), 0, 2);
 }
 
 /* The eighth k of the spreading of `in` to block. */
