@@ -528,6 +528,48 @@ START_TEST(a_payload_whose_index_is_damaged_is_shown_raw) {
 }
 END_TEST
 
+/* An envelope around a file of the golden ones; free its bytes. */
+static struct bench wrap(const char *name, uint64_t chunk) {
+    struct bench bench = {0};
+    size_t len;
+    uint8_t *payload = golden_load(name, &len);
+    uint8_t *bytes = calloc(1, 4096 + len);
+    const uint64_t fields[] = {1, 4096, len, chunk, len / chunk, len % chunk};
+    memcpy(bytes, ENVELOPE_MAGIC, 8);
+    for (size_t i = 0; i < 6; i++)
+        put_u64(bytes + 8 + 8 * i, fields[i]);
+    memcpy(bytes + 4096, payload, len);
+    free(payload);
+    bench.bytes = bytes;
+    bench.len = 4096 + len;
+    seal(&bench);
+    return bench;
+}
+
+/* The header and table of the .oam fill the first chunk exactly: the second one has no part in their fault.
+ */
+START_TEST(the_next_chunk_is_not_blamed) {
+    struct bench bench = wrap("oam/valid/minimal_defaults.oam", 64 + 2 * 64);
+    struct catalog catalog;
+    struct ckpt_err err = {0};
+    uint8_t *bytes = writable(&bench);
+    ck_assert_int_eq(bench_parse(&bench, &format_envelope, 0, &catalog, NULL), 0);
+    ck_assert_uint_eq(catalog.head.len, catalog.envelope->chunk_bytes);
+    catalog_free(&catalog);
+    bytes[4096 + 24] ^= 1; /* the metadata checksum, sealed so */
+    SHA256(bytes + 4096, 64 + 2 * 64, bytes + 200);
+    bytes[4096 + 64 + 2 * 64] ^= 1;
+    ck_assert_int_eq(bench_parse(&bench, &format_envelope, 0, &catalog, &err), CKPT_E_CORRUPT);
+    ck_assert_str_eq(err.words, "file metadata checksum mismatch");
+    catalog_free(&catalog);
+    bytes[4096 + 64 + 2 * 64 - 1] ^= 1; /* its last byte is the first chunk's */
+    ck_assert_int_eq(bench_parse(&bench, &format_envelope, 0, &catalog, &err), 0);
+    expect_raw(&catalog, &bench);
+    catalog_free(&catalog);
+    unload(&bench);
+}
+END_TEST
+
 /* ---- any bytes -------------------------------------------------------------------------------------- */
 
 static const char *const mutated[] = {HOLDS_OAM, HOLDS_SAFETENSORS, PLAIN,
@@ -572,6 +614,7 @@ int main(void) {
     tcase_add_test(tcase, a_damaged_section_inside_is_its_chunks_fault);
     tcase_add_test(tcase, a_malformed_section_that_was_sealed_is_refused);
     tcase_add_loop_test(tcase, a_payload_whose_index_is_damaged_is_shown_raw, 0, FOUNDATIONS);
+    tcase_add_test(tcase, the_next_chunk_is_not_blamed);
     tcase_add_loop_test(tcase, no_changed_byte_does_harm, 0, 5);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

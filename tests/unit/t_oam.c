@@ -180,6 +180,7 @@ static void expect_optimizer(const struct bench *bench, const struct catalog *ca
     if (!present)
         return;
     struct slice got = json_of(catalog, "optimizer/optimizer.json");
+    ck_assert_uint_eq(document_of(catalog, "optimizer/optimizer.json")->from.len, 68);
     expect_text(golden_member(got, "kind"), golden_member(want, "kind"), "kind");
     expect_same(golden_member(got, "step"), golden_member(want, "step"), "step");
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
@@ -673,8 +674,8 @@ END_TEST
 START_TEST(a_repeated_name_is_older_than_what_follows_it) {
     static const struct {
         uint64_t entry;
-        const char *words;
-    } cases[] = {{1, "invalid scalar type"}, {3, "invalid or duplicate tensor name"}};
+        const char *words, *says;
+    } cases[] = {{1, "invalid scalar type", ": 99,"}, {3, "invalid or duplicate tensor name", "tensor 3,"}};
     struct bench bench = load("oam/broken/invalid_or_duplicate_tensor_name_2.oam", false);
     uint8_t *bytes = writable(&bench);
     uint64_t weights;
@@ -687,6 +688,7 @@ START_TEST(a_repeated_name_is_older_than_what_follows_it) {
         *dtype = 99;
         ck_assert_int_eq(bench_parse(&bench, &format_oam, 0, &catalog, &err), CKPT_E_CORRUPT);
         ck_assert_str_eq(err.words, cases[i].words);
+        ck_assert_msg(strstr(err.msg, cases[i].says) != NULL, "%s", err.msg);
         *dtype = was;
         catalog_free(&catalog);
     }
