@@ -62,7 +62,8 @@ bool json_is(const struct json *json, const char *text); /* the last KEY or STRI
 /* Whether the text is one well-formed JSON document (no repeated keys are looked for). */
 bool json_valid(const char *text, size_t len);
 
-/* Writing. json_put_string writes quotes and escapes (UTF-8 stays as it is, control bytes become \u00XX). */
+/* Writing. json_put_string writes quotes and the escapes of Python's json.dumps(ensure_ascii=False), which
+ * safetensors headers have; UTF-8 stays as it is. */
 void json_put_string(struct buf *buf, const char *text, size_t len);
 /* The shortest %.Ng (N = 1..9) that reads back as the same float32; NaN and infinities as strings. */
 void json_put_f32(struct buf *buf, float value);

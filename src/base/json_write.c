@@ -6,23 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_plain(char c) {
-    return (unsigned char)c >= 0x20 && c != '"' && c != '\\';
+static void put_escape(struct buf *buf, unsigned char byte) {
+    static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    const char *known = byte ? strchr(plain, byte) : NULL;
+    if (known) {
+        buf_putc(buf, '\\');
+        buf_putc(buf, letters[known - plain]);
+    } else {
+        buf_printf(buf, "\\u%04x", (unsigned)byte);
+    }
 }
 
 void json_put_string(struct buf *buf, const char *text, size_t len) {
+    size_t start = 0;
     buf_putc(buf, '"');
-    for (size_t start = 0, at = 0; at < len; start = ++at) {
-        while (at < len && is_plain(text[at]))
-            at++;
+    for (size_t at = 0; at < len; at++) {
+        unsigned char byte = (unsigned char)text[at];
+        if (byte >= 0x20 && byte != '"' && byte != '\\')
+            continue;
         buf_put(buf, text + start, at - start);
-        if (at == len)
-            break;
-        if ((unsigned char)text[at] < 0x20)
-            buf_printf(buf, "\\u%04x", (unsigned)text[at]);
-        else
-            buf_printf(buf, "\\%c", text[at]);
+        put_escape(buf, byte);
+        start = at + 1;
     }
+    buf_put(buf, text + start, len - start);
     buf_putc(buf, '"');
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text for the files of the tree: a million rows of it, so without printf. */
+/* Numbers for the files of the tree: a million rows of them, so without printf. */
 #ifndef TREE_PUT_H
 #define TREE_PUT_H
 
@@ -7,9 +7,6 @@
 
 unsigned put_digits(uint64_t value); /* how many put_u64 writes */
 void put_u64(struct buf *buf, uint64_t value);
-/* A JSON string with the escapes of Python's json.dumps(ensure_ascii=False), as safetensors headers have
- * them. */
-void put_text(struct buf *buf, const char *text, size_t len);
 /* "3<comma>4<comma>5" */
 void put_list(struct buf *buf, const uint64_t *values, uint32_t count, const char *comma);
 

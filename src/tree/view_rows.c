@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
 #include "tree/names.h"
 #include "tree/put.h"
 #include "tree/tree.h"
@@ -25,13 +26,13 @@ static void put_path(struct buf *buf, const char *folder, const struct tensor *t
     size_t at = strlen(folder);
     memcpy(path, folder, at);
     tree_file_name(tensor->name, tensor->name_len, suffix, path + at);
-    put_text(buf, path, at + strlen(path + at));
+    json_put_string(buf, path, at + strlen(path + at));
 }
 
 static void put_tensor(
     struct buf *buf, const struct catalog *catalog, enum group_kind group, uint64_t index) {
     const struct tensor *tensor = &catalog->groups[group].items[index];
-    put_text(buf, tensor->name, tensor->name_len);
+    json_put_string(buf, tensor->name, tensor->name_len);
     put_member(buf, ": {\"dtype\": ", dtype_table[tensor->dtype].name);
     buf_puts(buf, ", \"shape\": [");
     put_list(buf, tensor->shape, tensor->rank, ", ");
@@ -50,7 +51,7 @@ static void put_tensor(
     if (catalog->sharded) {
         buf_puts(buf, ", \"shard\": ");
         const char *shard = catalog->parts[tensor->part].name;
-        put_text(buf, shard, strlen(shard));
+        json_put_string(buf, shard, strlen(shard));
     }
     buf_puts(buf, index + 1 < catalog->groups[group].count ? "},\n" : "}\n");
 }

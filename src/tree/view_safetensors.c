@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
 #include "base/ovf.h"
 #include "tree/put.h"
 #include "tree/views.h"
@@ -24,7 +25,7 @@ static bool export_bytes(const struct tensor *tensor, uint64_t *ret_bytes) {
 static void render_tensor(const struct export *export, uint64_t at, struct buf *buf) {
     const struct tensor *tensor = &export->group->items[export->order[at]];
     buf_putc(buf, ',');
-    put_text(buf, tensor->name, tensor->name_len);
+    json_put_string(buf, tensor->name, tensor->name_len);
     buf_puts(buf, ":{\"dtype\":\"");
     buf_puts(buf, dtype_table[export_dtype(tensor)].name);
     buf_puts(buf, "\",\"shape\":[");
