@@ -9,7 +9,6 @@
 #define TEXT_OF(number) #number
 #define NESTED_TEXT(max) "nested deeper than " TEXT_OF(max)
 
-_Static_assert(JSON_DEPTH_MAX <= 64, "json.stack has one bit a level");
 
 /* What may come next; FAILED is for good. */
 enum state {
@@ -57,14 +56,16 @@ static void skip_blanks(struct json *json) {
 /* ---- containers ------------------------------------------------------------------------------------- */
 
 static bool in_object(const struct json *json) {
-    return json->stack >> (json->depth - 1) & 1;
+    unsigned level = json->depth - 1;
+    return json->stack[level / 64] >> level % 64 & 1;
 }
 
 static enum json_event open_container(struct json *json, bool object) {
     if (json->depth == JSON_DEPTH_MAX)
         return fail(json, NESTED_TEXT(JSON_DEPTH_MAX));
-    uint64_t bit = (uint64_t)1 << json->depth++;
-    json->stack = object ? json->stack | bit : json->stack & ~bit;
+    uint64_t bit = (uint64_t)1 << json->depth % 64, *word = &json->stack[json->depth / 64];
+    *word = object ? *word | bit : *word & ~bit;
+    json->depth++;
     json->state = object ? WANT_KEY_OR_END : WANT_VALUE_OR_END;
     json->at++;
     return object ? JSON_OBJECT : JSON_ARRAY;

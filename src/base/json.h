@@ -27,12 +27,12 @@ enum json_event {
     JSON_END, /* the text's end: one value was read and nothing but blanks follows */
 };
 
-#define JSON_DEPTH_MAX 64 /* deeper is malformed; a checkpoint's own documents need 4 */
+#define JSON_DEPTH_MAX 1024 /* deeper is malformed; other readers stop near there too */
 
 struct json {
     const char *text;
     size_t len, at, token;
-    uint64_t stack; /* bit d: the container at depth d is an object */
+    uint64_t stack[JSON_DEPTH_MAX / 64]; /* bit d: the container at depth d is an object */
     unsigned depth, state;
     enum json_event last; /* what json_next returned last */
     const char *error;

@@ -107,7 +107,7 @@ START_TEST(nesting_is_bounded_and_counted) {
     struct json json;
     json_start(&json, text, million);
     ck_assert_int_eq(json_skip(&json, json_next(&json)), JSON_ERROR);
-    ck_assert_str_eq(json.error, "nested deeper than 64");
+    ck_assert_str_eq(json.error, "nested deeper than 1024");
     ck_assert_uint_eq(json_offset(&json), JSON_DEPTH_MAX);
     json_stop(&json);
     memset(text + JSON_DEPTH_MAX, ']', JSON_DEPTH_MAX);
@@ -128,7 +128,7 @@ END_TEST
 
 START_TEST(containers_close_with_their_own_bracket_at_every_depth) {
     char text[8 * JSON_DEPTH_MAX];
-    for (unsigned depth = 1; depth <= JSON_DEPTH_MAX; depth++) {
+    for (unsigned depth = 1; depth <= JSON_DEPTH_MAX; depth += depth < 70 ? 1 : 159) {
         size_t len = 0;
         for (unsigned d = 0; d < depth; d++)
             len += (size_t)sprintf(text + len, d % 3 ? "{\"\":" : "[");
