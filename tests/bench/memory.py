@@ -7,7 +7,7 @@ READERS, BLOCK = 64, 1 << 20
 
 def peak(bench, source):
     """64 threads, in large reads and in small ones, about the whole of a tensor in all."""
-    with bench.ckptfs(source) as mount:
+    with bench.ckptfs(source).warm() as mount:
         bench.reader("random", mount.at(bench.BIG), READERS, BLOCK, max(bench.mb // READERS, 1))
         bench.reader("random", mount.at(bench.BIG), READERS, BLOCK // 16, 64)
         return mount.peak_mb()

@@ -7,10 +7,15 @@ import time
 
 
 class Mount:
-    """A mount at a folder of its own: `with Mount([PROGRAM, ARGS...]) as mount`. PROGRAM gets the folder last."""
+    """A mount at a folder of its own. The words are a program and its arguments, to which the folder is added."""
 
     def __init__(self, words, unmount, **environment):
         self.words, self.unmount, self.environment = words, unmount, {**os.environ, **environment}
+
+    def warm(self):
+        """Right before a measurement: virtual machines take memory back that was idle for seconds."""
+        warm(self.words[-1])
+        return self
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="bench-mount-")
@@ -58,11 +63,3 @@ def warm(path):
         buffer = bytearray(1 << 20)
         while file.readinto(buffer):
             pass
-
-
-def forget(path):
-    """Drops a file from the page cache. What was not yet written to the disk cannot be dropped."""
-    fd = os.open(path, os.O_RDONLY)
-    os.fsync(fd)
-    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(fd)

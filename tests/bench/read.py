@@ -14,7 +14,7 @@ ALL_COUNT = 300
 
 def of_mount(bench, mount, name, *first):
     """Seconds of reading one file of a fresh mount, after the first byte of others."""
-    with mount:
+    with mount.warm():
         for other in first:
             bench.reader("byte", mount.at(other))
         return bench.reader("seq", mount.at(name))[0]
@@ -22,9 +22,14 @@ def of_mount(bench, mount, name, *first):
 
 def of_mount_again(bench, mount, name):
     """Seconds of the second reading."""
-    with mount:
+    with mount.warm():
         bench.reader("seq", mount.at(name))
         return bench.reader("seq", mount.at(name))[0]
+
+
+def of_file(bench, path):
+    warm(path)
+    return bench.reader("seq", path)[0]
 
 
 def run_plain(bench):
@@ -34,7 +39,7 @@ def run_plain(bench):
         safetensors=lambda: of_mount(bench, bench.ckptfs(bench.safetensors), bench.BIG),
         again=lambda: of_mount_again(bench, bench.ckptfs(bench.oam), bench.BIG),
         ceiling=lambda: of_mount(bench, bench.ceiling(bench.npy), "data"),
-        raw=lambda: bench.reader("seq", bench.npy)[0])
+        raw=lambda: of_file(bench, bench.npy))
     show("read.ceiling.GBps", os.path.getsize(bench.npy) / rounds.seconds("ceiling") / 1e9, "GB/s")
     show("read.first.ratio_ceiling", rounds.speed("oam", "ceiling"), "ratio")
     show("read.first.known.ratio_ceiling", rounds.speed("known", "ceiling"), "ratio")
@@ -48,7 +53,7 @@ def run_plain(bench):
 
 def ceiling_cpu(bench):
     """CPU seconds of reader and daemon together."""
-    with bench.ceiling(bench.npy) as mount:
+    with bench.ceiling(bench.npy).warm() as mount:
         (_, reader), daemon = cpu_seconds(mount, lambda: bench.reader("seq", mount.at("data")))
         return reader + daemon
 
@@ -56,7 +61,7 @@ def ceiling_cpu(bench):
 def first_byte(bench):
     """Of the slowest of three tensors, at the start, the middle and the end of the payload: with what lies before them
     (the index, which is verified too) they share no chunk but the first one's."""
-    with bench.ckptfs(bench.envelope) as mount:
+    with bench.ckptfs(bench.envelope).warm() as mount:
         return bench.reader("byte", *(mount.at(name) for name in (bench.LAST, bench.BIG, bench.SMALL)))[0]
 
 
@@ -91,13 +96,15 @@ def run_all(bench):
     plain = bench.path("all")
     make_data.npy_folder(plain, sizes, bench.noise)
     oam = bench.made("all.oam", make_data.oam, sizes, bench.noise)
-    for entry in os.scandir(plain):
-        warm(entry.path)
 
     def mounted():
-        with bench.ckptfs(oam) as mount:
+        with bench.ckptfs(oam).warm() as mount:
             return cat(mount.at("tensors"))
-    rounds = Rounds(mounted=mounted, raw=lambda: cat(plain))
+
+    def raw():
+        cat(plain)
+        return cat(plain)
+    rounds = Rounds(mounted=mounted, raw=raw)
     show("read.all.ratio_raw", rounds.speed("mounted", "raw"), "ratio")
 
 

@@ -3,7 +3,8 @@
  * The client of the benchmarks: reads without a buffer of its own growing or a loop in a script getting in
  * the way.
  *
- *   reader seq FILE [BLOCK]                the whole file from its start, 128 KiB at a time as cat does
+ *   reader seq FILE                        the whole file from its start, 128 KiB at a time as cat does
+ *   reader stream FILE                     the same, dropping from the page cache what lies behind
  *   reader random FILE THREADS BLOCK COUNT COUNT reads a thread, at random multiples of 4 KiB
  *   reader rows FILE COUNT                 COUNT random rows of 4 to 16 KiB, copied out of a mapping of the
  * file reader byte FILE...                    the first byte of each file; prints the slowest one's seconds
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #define CAT_BLOCK ((size_t)128 << 10)
+#define DROP_BYTES ((uint64_t)64 << 20)
 #define PAGE ((uint64_t)4096)
 #define ROW_MIN ((size_t)4 << 10)
 #define ROW_MAX ((size_t)16 << 10)
@@ -58,20 +60,19 @@ static int open_file(const char *path, uint64_t *ret_size) {
     return fd;
 }
 
-static void *reserve(size_t len) {
-    void *buffer = aligned_alloc(PAGE, (len + PAGE - 1) / PAGE * PAGE);
-    if (!buffer)
-        fail("buffer");
-    memset(buffer, 1, len); /* its pages are there before the clock runs */
-    return buffer;
-}
+static uint8_t buffer[CAT_BLOCK]; /* rows are shorter */
 
-static uint64_t read_all(const char *path, size_t block, void *buffer) {
-    uint64_t size, done = 0;
+static uint64_t read_all(const char *path, bool drop) {
+    uint64_t size, done = 0, kept = 0;
     ssize_t got;
     int fd = open_file(path, &size);
-    while ((got = read(fd, buffer, block)) > 0)
+    while ((got = read(fd, buffer, sizeof buffer)) > 0) {
         done += (uint64_t)got;
+        if (!drop || done - kept < DROP_BYTES)
+            continue;
+        (void)posix_fadvise(fd, 0, (off_t)done, POSIX_FADV_DONTNEED);
+        kept = done;
+    }
     if (got < 0)
         fail(path);
     close(fd);
@@ -103,8 +104,28 @@ static void *read_random(void *arg) {
     return NULL;
 }
 
-static uint64_t run_random(struct random_reads *list, uint64_t threads) {
-    uint64_t done = 0;
+static struct random_reads list[THREADS_MAX];
+
+/* The buffers' pages are there before the clock runs. */
+static bool prepare_random(char **args) {
+    uint64_t threads = number(args[1]), block = number(args[2]);
+    if (threads > THREADS_MAX)
+        return false;
+    for (uint64_t i = 0; i < threads; i++) {
+        list[i] = (struct random_reads){.path = args[0],
+            .block = block,
+            .count = number(args[3]),
+            .seed = i + 1,
+            .buffer = malloc(block)};
+        if (!list[i].buffer)
+            fail("buffer");
+        memset(list[i].buffer, 1, block);
+    }
+    return true;
+}
+
+static uint64_t run_random(char **args) {
+    uint64_t threads = number(args[1]), done = 0;
     for (uint64_t i = 0; i < threads; i++)
         if (pthread_create(&list[i].thread, NULL, read_random, &list[i]) != 0)
             fail("thread");
@@ -117,7 +138,7 @@ static uint64_t run_random(struct random_reads *list, uint64_t threads) {
 
 /* ---- rows of a mapping ------------------------------------------------------------------------------- */
 
-static uint64_t read_rows(const char *path, uint64_t count, void *buffer) {
+static uint64_t read_rows(const char *path, uint64_t count) {
     uint64_t size, state = 1, done = 0;
     int fd = open_file(path, &size);
     if (size < ROW_MAX) {
@@ -139,64 +160,73 @@ static uint64_t read_rows(const char *path, uint64_t count, void *buffer) {
 
 /* ---- first bytes ------------------------------------------------------------------------------------- */
 
-static double slowest_byte(char **paths) {
+static void read_byte(const char *path) {
+    uint64_t size;
+    int fd = open_file(path, &size);
+    if (pread(fd, buffer, 1, 0) != 1)
+        fail(path);
+    close(fd);
+}
+
+static int print_slowest(char **paths) {
     double slowest = 0;
     for (; *paths; paths++) {
-        uint8_t byte;
-        uint64_t size;
         double start = seconds_of(CLOCK_MONOTONIC);
-        int fd = open_file(*paths, &size);
-        if (pread(fd, &byte, 1, 0) != 1)
-            fail(*paths);
+        read_byte(*paths);
         double took = seconds_of(CLOCK_MONOTONIC) - start;
         slowest = took > slowest ? took : slowest;
-        close(fd);
     }
-    return slowest;
+    printf("%.9f 0 1\n", slowest);
+    return EXIT_SUCCESS;
 }
 
 /* ---- the command line -------------------------------------------------------------------------------- */
 
-static struct random_reads *prepare_random(char **argv, uint64_t threads) {
-    struct random_reads *list = calloc(threads, sizeof *list);
-    if (!list)
-        fail("threads");
-    for (uint64_t i = 0; i < threads; i++) {
-        list[i] = (struct random_reads){
-            .path = argv[2], .block = number(argv[4]), .count = number(argv[5]), .seed = i + 1};
-        list[i].buffer = reserve(list[i].block);
-    }
-    return list;
+static uint64_t run_seq(char **args) {
+    return read_all(args[0], false);
 }
 
-static int usage(const char *program) {
-    fprintf(stderr,
-        "usage: %s seq FILE [BLOCK] | random FILE THREADS BLOCK COUNT | rows FILE COUNT | byte FILE...\n",
-        program);
-    return EXIT_FAILURE;
+static uint64_t run_stream(char **args) {
+    return read_all(args[0], true);
+}
+
+static uint64_t run_rows(char **args) {
+    return read_rows(args[0], number(args[1]));
+}
+
+static const struct mode {
+    const char *name;
+    int args;
+    bool (*prepare)(char **args); /* NULL: nothing to do; false: wrong use */
+    uint64_t (*run)(char **args);
+} modes[] = {
+    {"seq", 1, NULL, run_seq},
+    {"stream", 1, NULL, run_stream},
+    {"random", 4, prepare_random, run_random},
+    {"rows", 2, NULL, run_rows},
+};
+
+static const struct mode *find_mode(int argc, char **argv) {
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        if (argc == modes[i].args + 2 && strcmp(argv[1], modes[i].name) == 0)
+            return &modes[i];
+    return NULL;
 }
 
 int main(int argc, char **argv) {
-    const char *mode = argc > 2 ? argv[1] : "";
-    bool seq = strcmp(mode, "seq") == 0 && argc <= 4, rows = strcmp(mode, "rows") == 0 && argc == 4;
-    bool random = strcmp(mode, "random") == 0 && argc == 6;
-    uint64_t threads = random ? number(argv[3]) : 0, done = 0;
-    if (strcmp(mode, "byte") == 0) {
-        printf("%.9f 0 1\n", slowest_byte(argv + 2));
-        return EXIT_SUCCESS;
+    if (argc > 2 && strcmp(argv[1], "byte") == 0)
+        return print_slowest(argv + 2);
+    const struct mode *mode = find_mode(argc, argv);
+    if (!mode || (mode->prepare && !mode->prepare(argv + 2))) {
+        fprintf(stderr,
+            "usage: %s seq FILE | stream FILE | random FILE THREADS BLOCK COUNT | rows FILE COUNT |"
+            " byte FILE...\n",
+            argv[0]);
+        return EXIT_FAILURE;
     }
-    if (!(seq || rows || (random && threads > 0 && threads <= THREADS_MAX)))
-        return usage(argv[0]);
-    size_t block = seq && argc == 4 ? number(argv[3]) : CAT_BLOCK;
-    void *buffer = reserve(block);
-    struct random_reads *list = random ? prepare_random(argv, threads) : NULL;
+    memset(buffer, 1, sizeof buffer);
     double start = seconds_of(CLOCK_MONOTONIC), cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-    if (seq)
-        done = read_all(argv[2], block, buffer);
-    else if (rows)
-        done = read_rows(argv[2], number(argv[3]), buffer);
-    else
-        done = run_random(list, threads);
+    uint64_t done = mode->run(argv + 2);
     printf("%.9f %.9f %llu\n", seconds_of(CLOCK_MONOTONIC) - start,
         seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu, (unsigned long long)done);
     return EXIT_SUCCESS; /* the system takes the buffers back */
