@@ -9,6 +9,12 @@
 
 #define B GUARD_BLOCK_BYTES
 
+#ifdef __has_feature /* clang's way to say it */
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+
 struct log_lines {
     atomic_uint count;
     char last[1200];
