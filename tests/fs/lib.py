@@ -23,6 +23,8 @@ SCRATCH = os.path.realpath(tempfile.mkdtemp())
 MOUNT = os.path.join(SCRATCH, "mnt")
 os.mkdir(MOUNT)
 faults = []
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):  # a daemon in the background has nowhere to complain
+    os.environ[name] = os.environ.get(name, "") + ":log_path=" + os.path.join(SCRATCH, "sanitizer")
 
 
 @atexit.register
@@ -47,6 +49,10 @@ def want(condition, text, *values):
 
 
 def finish():
+    for name in os.listdir(SCRATCH):
+        if name.startswith("sanitizer."):
+            with open(os.path.join(SCRATCH, name), errors="replace") as stream:
+                fault("%s:\n%s", name, stream.read())
     print("%d faults" % len(faults))
     sys.exit(1 if faults else 0)
 

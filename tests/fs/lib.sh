@@ -10,6 +10,9 @@ tmp=$(mktemp -d) && tmp=$(cd "$tmp" && pwd -P) || exit 99
 mnt=$tmp/mnt
 mkdir "$mnt"
 faults=0
+# A daemon in the background has nowhere to complain.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$tmp/sanitizer"
+export UBSAN_OPTIONS="${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}print_stacktrace=1:log_path=$tmp/sanitizer"
 
 cleanup() {
     while read -r _ where _; do
@@ -49,6 +52,9 @@ show() {
     awk -v at="$mnt" -v field="$1" '$2 == at { line = $field } END { print line }' /proc/self/mounts
 }
 finish() {
+    for report in "$tmp"/sanitizer.*; do
+        [ ! -e "$report" ] || { fault "$report" && cat "$report"; }
+    done
     echo "$faults faults"
     [ "$faults" -eq 0 ]
     exit

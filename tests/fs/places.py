@@ -65,10 +65,11 @@ class Places:
         if "optimizer" in at:
             offset, size = at["optimizer"]
             count = struct.unpack_from("<Q", self.data, offset + 44)[0]
+            names = ["first_moment", "second_moment"][:1 if self.data[offset:offset + 5] == b"Muon\0" else 2]
             facts = head + [(offset, 68)]
             self._put("optimizer/optimizer.json", [(offset, 68)], head)
             rows = [{"offset": offset - base + 68 + 4 * count * i, "bytes": 4 * count, "npy": "optimizer/%s.npy" % name,
-                     "raw": "raw/optimizer/%s.bin" % name} for i, name in enumerate(("first_moment", "second_moment"))]
+                     "raw": "raw/optimizer/%s.bin" % name} for i, name in enumerate(names)]
             self._tensors("optimizer", rows, base, facts)
         self._put("tensors.json", [], head + tables)
         self._put("checkpoint.json", [], head + tables)
