@@ -139,6 +139,7 @@ ok "$ckptfs" "$sealed" "$mnt" -o "manifest=sha256:$digest" && off
 no 3 'manifest' "$ckptfs" "$sealed" "$mnt" -o "manifest=sha256:$(echo "$digest" | tr 0-9 1-90)"
 no 1 'manifest' "$ckptfs" "$sealed" "$mnt" -o 'manifest=sha256:12'
 no 1 'manifest' "$ckptfs" "$sealed" "$mnt" -o "manifest=$digest"
+no 3 'manifest' "$ckptfs" "$oam" "$mnt" -o "manifest=sha256:$digest"
 first=$golden/envelope/accepted/whole_chunks.ckpt
 ok "$ckptfs" "$first" "$mnt" -o "contract=$golden/envelope/contracts/c01.json" && off
 no 3 'truncated' "$ckptfs" "$golden/envelope/accepted/whole_chunks_and_tail.ckpt" "$mnt" \
