@@ -13,7 +13,7 @@ corpora() {
     fnv1a) echo "$golden/oam/quantized" ;;
     oam) echo "$golden/oam/valid $golden/oam/broken $golden/oam/mutated $golden/oam/quantized" ;;
     envelope) echo "$golden/envelope/accepted $golden/envelope/refused" ;;
-    tree) echo "$(corpora oam) $(corpora envelope) $golden/safetensors" ;;
+    tree) echo "$(corpora oam) $(corpora envelope) $(corpora safetensors) $(corpora index)" ;;
     esac
     [ ! -d "$srcdir/tests/fuzz/corpus/$1" ] || echo "$srcdir/tests/fuzz/corpus/$1"
 }

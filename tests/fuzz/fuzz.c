@@ -126,12 +126,6 @@ void fuzz_catalog_holds(const struct catalog *catalog) {
 
 /* ---- reading ----------------------------------------------------------------------------------------- */
 
-struct source *fuzz_source(const void *bytes, size_t len) {
-    struct source *source;
-    HOLDS(!source_from_mem("memory", bytes, len, &source, NULL));
-    return source;
-}
-
 int fuzz_parse(
     const struct format *format, const uint8_t *data, size_t size, bool strict, struct catalog *ret_catalog) {
     struct ckpt_err err = {0};
@@ -144,7 +138,7 @@ int fuzz_parse(
     fuzz_error_holds(rc, &err);
     HOLDS(rc != CKPT_E_IO && rc != CKPT_E_CHANGED && rc != CKPT_E_INVAL && rc != CKPT_E_INTR);
     if (!rc) {
-        HOLDS(ret_catalog->source_bytes == size);
+        HOLDS(ret_catalog->source_bytes == source->size);
         fuzz_catalog_holds(ret_catalog);
     }
     source_close(source);

@@ -28,7 +28,9 @@ struct fuzz_court {
 };
 struct unit_judge fuzz_judge(struct fuzz_court *court);
 
-struct source *fuzz_source(const void *bytes, size_t len); /* never NULL */
+/* Over bytes that outlive it, with the files "a" and "b" beside it, each a safetensors file of two tensors of
+ * two bytes ("a0", "a1", "b0", "b1"). Never NULL. */
+struct source *fuzz_source(const void *bytes, size_t len);
 
 /* Parses bytes with one reader (NULL: whichever knows them), and checks the catalog; free it in any case. */
 int fuzz_parse(

@@ -80,7 +80,7 @@ static struct kept read_file(struct world *world, const struct ckpt_dirent *entr
     kept.digest = kept.whole ? fnv1a64(FNV1A64_START, bytes, len) : 0;
     if (kept.whole) {
         read_again(file, bytes, len, kept.digest);
-        world_file_holds(world, entry->name, bytes, len, kept.size);
+        world_file_holds(entry->name, bytes, len, kept.size);
     }
     free(bytes);
     tree_close(file);

@@ -27,7 +27,6 @@ void world_walk(struct world *world, world_file *file, void *arg);
 
 /* What a content of that name must be: JSON, an .npy file, a safetensors file. Files longer than len bytes
  * are not judged. */
-void world_file_holds(
-    const struct world *world, const char *name, const uint8_t *bytes, size_t len, uint64_t size);
+void world_file_holds(const char *name, const uint8_t *bytes, size_t len, uint64_t size);
 
 #endif
