@@ -38,6 +38,7 @@ def run_plain(bench):
         known=lambda: of_mount(bench, bench.ckptfs(bench.oam), bench.BIG, bench.SMALL),
         safetensors=lambda: of_mount(bench, bench.ckptfs(bench.safetensors), bench.BIG),
         again=lambda: of_mount_again(bench, bench.ckptfs(bench.oam), bench.BIG),
+        ceiling_again=lambda: of_mount_again(bench, bench.ceiling(bench.npy), "data"),
         ceiling=lambda: of_mount(bench, bench.ceiling(bench.npy), "data"),
         raw=lambda: of_file(bench, bench.npy))
     show("read.ceiling.GBps", os.path.getsize(bench.npy) / rounds.seconds("ceiling") / 1e9, "GB/s")
@@ -47,6 +48,7 @@ def run_plain(bench):
     show("read.first.known.ratio_raw", rounds.speed("known", "raw"), "ratio")
     show("read.safetensors.ratio_ceiling", rounds.speed("safetensors", "ceiling"), "ratio")
     show("read.again.ratio_raw", rounds.speed("again", "raw"), "ratio")
+    show("read.again.ratio_ceiling", rounds.speed("again", "ceiling_again"), "ratio")
 
 
 # ---- an envelope ---------------------------------------------------------------------------------------------------
