@@ -93,6 +93,8 @@ def check_names(faults, folder):
 
 
 def main():
+    for number in (signal.SIGINT, signal.SIGTERM):  # who runs the tests may ignore them, and children would inherit that
+        signal.signal(number, signal.SIG_DFL)
     faults = Faults()
     with tempfile.TemporaryDirectory() as folder:
         check_progress(faults, folder)

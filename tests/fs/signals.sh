@@ -7,9 +7,10 @@ oam=$golden/oam/valid/minimal_named.oam
 mkfifo "$tmp/fifo"
 
 for way in -f -fs; do
-    for signal in TERM HUP; do
+    for signal in TERM INT HUP; do
         for use in idle open cwd; do
-            "$ckptfs" "$way" "$oam" "$mnt" -o notify_fd=3 3>"$tmp/fifo" &
+            # Who runs the tests may ignore signals, and a shell does so for what it starts in the background.
+            env --default-signal "$ckptfs" "$way" "$oam" "$mnt" -o notify_fd=3 3>"$tmp/fifo" &
             pid=$!
             is "$way $signal $use: news" "$(cat "$tmp/fifo")" s
             case $use in
@@ -28,7 +29,7 @@ done
 # The one in the background: its end shows by the end of what it has inherited.
 cat "$tmp/fifo" &
 reader=$!
-ok "$ckptfs" "$oam" "$mnt" 5>"$tmp/fifo"
+ok env --default-signal "$ckptfs" "$oam" "$mnt" 5>"$tmp/fifo"
 exec 4<"$mnt/config.json"
 kill -TERM "$(pgrep -f "^$ckptfs $oam $mnt\$")"
 wait "$reader"
