@@ -4,11 +4,8 @@
 #include "base/ovf.h"
 #include "base/text.h"
 
+#include <stdio.h>
 #include <string.h>
-
-#define TEXT_OF(number) #number
-#define NESTED_TEXT(max) "nested deeper than " TEXT_OF(max)
-
 
 /* What may come next; FAILED is for good. */
 enum state {
@@ -23,7 +20,7 @@ enum state {
 };
 
 void json_start(struct json *json, const char *text, size_t len) {
-    *json = (struct json){.text = text, .len = len, .state = WANT_VALUE};
+    *json = (struct json){.text = text, .len = len, .state = WANT_VALUE, .depth_max = JSON_DEPTH_MAX};
 }
 
 void json_stop(struct json *json) {
@@ -61,8 +58,10 @@ static bool in_object(const struct json *json) {
 }
 
 static enum json_event open_container(struct json *json, bool object) {
-    if (json->depth == JSON_DEPTH_MAX)
-        return fail(json, NESTED_TEXT(JSON_DEPTH_MAX));
+    if (json->depth == json->depth_max) {
+        snprintf(json->nested, sizeof json->nested, "nested deeper than %u", json->depth_max);
+        return fail(json, json->nested);
+    }
     uint64_t bit = (uint64_t)1 << json->depth % 64, *word = &json->stack[json->depth / 64];
     *word = object ? *word | bit : *word & ~bit;
     json->depth++;
@@ -108,13 +107,15 @@ static bool is_low_surrogate(long unit) {
 
 /* What follows "\u": a code point, of two escapes where they are a surrogate pair; -1 when malformed. */
 static long code_point(struct json *json) {
-    long unit = hex4(json);
-    if (unit < 0 || is_low_surrogate(unit))
-        return -1;
+    long unit = hex4(json), alone = json->lone_surrogates ? unit : -1;
     if (!is_high_surrogate(unit))
-        return unit;
+        return is_low_surrogate(unit) ? alone : unit;
+    size_t after = json->at;
     long low = take(json, '\\') && take(json, 'u') ? hex4(json) : -1;
-    return is_low_surrogate(low) ? 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00) : -1;
+    if (is_low_surrogate(low))
+        return 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+    json->at = after;
+    return alone;
 }
 
 static void put_utf8(struct buf *buf, long c) {
@@ -322,17 +323,6 @@ size_t json_offset(const struct json *json) {
 
 size_t json_token(const struct json *json) {
     return json->token;
-}
-
-bool json_valid(const char *text, size_t len) {
-    struct json json;
-    json_start(&json, text, len);
-    enum json_event event;
-    do
-        event = json_next(&json);
-    while (event != JSON_END && event != JSON_ERROR);
-    json_stop(&json);
-    return event == JSON_END;
 }
 
 /* ---- values ----------------------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ enum json_event {
     JSON_END, /* the text's end: one value was read and nothing but blanks follows */
 };
 
-#define JSON_DEPTH_MAX 1024 /* deeper is malformed; other readers stop near there too */
+#define JSON_DEPTH_MAX 960 /* deeper is malformed; Python's reader stops near there, too */
 
 struct json {
     const char *text;
@@ -36,7 +36,11 @@ struct json {
     unsigned depth, state;
     enum json_event last; /* what json_next returned last */
     const char *error;
-    struct buf scratch; /* the decoded text of the last JSON_KEY or JSON_STRING that had escapes */
+    unsigned depth_max;   /* may be lowered after json_start */
+    bool lone_surrogates; /* may be set after json_start: half of a pair is taken, and decoded as if it were a
+                             character (so `value` may not be UTF-8) */
+    char nested[40];      /* where error points for a text that is nested too deeply */
+    struct buf scratch;   /* the decoded text of the last JSON_KEY or JSON_STRING that had escapes */
     const char *value; /* KEY, STRING: decoded UTF-8 (may hold NULs); NUMBER: its text. Not NUL-terminated. */
     size_t value_len;  /* `value` is valid until the next call */
 };
@@ -61,6 +65,9 @@ bool json_is(const struct json *json, const char *text); /* the last KEY or STRI
 
 /* Whether the text is one well-formed JSON document (no repeated keys are looked for). */
 bool json_valid(const char *text, size_t len);
+/* Whether Python's json.loads takes the document: it takes lone surrogates, and no integer of over 4,300
+ * digits. */
+bool json_python(const char *text, size_t len);
 
 /* Writing. json_put_string writes quotes and the escapes of Python's json.dumps(ensure_ascii=False), which
  * safetensors headers have; UTF-8 stays as it is. */

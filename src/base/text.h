@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* True when the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). NUL is a byte like others. */
+/* True when the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). NUL is a byte like
+ * others. */
 bool text_is_utf8(const void *bytes, size_t len);
 
 /* 2 * len lowercase digits and a NUL into out. */
@@ -15,7 +16,8 @@ void text_hex(const uint8_t *bytes, size_t len, char *out);
 /* Exactly 2 * len hex digits (either case) and nothing more into out; false otherwise. */
 bool text_unhex(const char *hex, size_t len, uint8_t *out);
 
-/* "64M", "1G", "4096": digits and an optional K, M, G or T (powers of 1024). False when malformed or too large. */
+/* "64M", "1G", "4096": digits and an optional K, M, G or T (powers of 1024). False when malformed or too
+ * large. */
 bool text_size(const char *text, uint64_t *ret_bytes);
 /* Decimal digits only. */
 bool text_u64(const char *text, uint64_t *ret_value);

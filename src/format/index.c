@@ -6,9 +6,9 @@
 #include "format/index.h"
 
 #include "base/ovf.h"
+#include "base/quote.h"
 #include "format/format.h"
 #include "format/mistake.h"
-#include "format/quote.h"
 #include "format/safetensors.h"
 
 #include <errno.h>

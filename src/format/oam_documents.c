@@ -49,7 +49,7 @@ static int check_config(const struct oam_config *config, uint64_t rest, struct c
 /* The text itself, which a NUL follows, when it is a JSON object or array, else "null". */
 static const char *arch_config_json(const char *text, size_t len) {
     char first = text[strspn(text, " \t\r\n")];
-    return (first == '{' || first == '[') && json_valid(text, len) ? text : "null";
+    return (first == '{' || first == '[') && json_python(text, len) ? text : "null";
 }
 
 static int write_config(const struct oam *oam, const struct oam_config *config, const char *arch_config,

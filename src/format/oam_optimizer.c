@@ -3,9 +3,9 @@
 #include "format/oam.h"
 
 #include "base/ovf.h"
+#include "base/quote.h"
 #include "base/rd.h"
 #include "format/document.h"
-#include "format/quote.h"
 
 #include <inttypes.h>
 #include <string.h>

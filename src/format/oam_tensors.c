@@ -3,8 +3,8 @@
 #include "format/oam.h"
 
 #include "base/ovf.h"
+#include "base/quote.h"
 #include "base/rd.h"
-#include "format/quote.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

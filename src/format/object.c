@@ -2,7 +2,7 @@
 #include "format/object.h"
 
 #include "base/ovf.h"
-#include "format/quote.h"
+#include "base/quote.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,11 +139,12 @@ static int survey(
     return 0;
 }
 
-int object_survey(const char *text, size_t len, const char *what, uint64_t *ret_members, bool *ret_repeated,
-    struct ckpt_err *err) {
+int object_survey(const char *text, size_t len, const char *what, unsigned depth_max, uint64_t *ret_members,
+    bool *ret_repeated, struct ckpt_err *err) {
     struct json json;
     struct keys keys;
     json_start(&json, text, len);
+    json.depth_max = depth_max;
     keys_start(&keys, text, len);
     int rc = survey(&json, &keys, what, ret_repeated, err);
     if (!rc)

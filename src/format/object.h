@@ -13,11 +13,11 @@ int object_load(struct source *source, uint64_t off, size_t len, char **ret_text
 /*
  * Whether the text is well-formed JSON, one object, no key of it twice (deeper ones are not compared), and
  * how many members it has. A reader that walks the text afterwards never meets JSON_ERROR. what names the
- * text in messages. ret_repeated NULL: a repeated key is CORRUPT; else it is told there and the caller
- * judges. Errors: CORRUPT, NOMEM.
+ * text in messages, depth_max how deep it may nest. ret_repeated NULL: a repeated key is CORRUPT; else it is
+ * told there and the caller judges. Errors: CORRUPT, NOMEM.
  */
-int object_survey(const char *text, size_t len, const char *what, uint64_t *ret_members, bool *ret_repeated,
-    struct ckpt_err *err);
+int object_survey(const char *text, size_t len, const char *what, unsigned depth_max, uint64_t *ret_members,
+    bool *ret_repeated, struct ckpt_err *err);
 
 /*
  * The keys of one object as they are walked over. Repeats are found by sorting, hash first and text second,

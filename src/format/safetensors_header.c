@@ -3,8 +3,8 @@
  * From a header's text to tensors, in two walks: the first one knows JSON and keys only, so that the second
  * knows how many tensors there are and never meets malformed text.
  */
+#include "base/quote.h"
 #include "format/object.h"
-#include "format/quote.h"
 #include "format/safetensors.h"
 #include "format/safetensors_layout.h"
 
@@ -263,7 +263,7 @@ int safetensors_header(const char *header, size_t len, uint64_t file_size, struc
         return err_set(err, CKPT_E_CORRUPT, "the header of %zu bytes does not start with '{'", len);
     uint64_t members;
     bool repeated;
-    int rc = object_survey(header, len, "the header", &members, &repeated, err);
+    int rc = object_survey(header, len, "the header", SAFETENSORS_DEPTH_MAX, &members, &repeated, err);
     if (rc)
         return rc;
     struct safetensors file = {

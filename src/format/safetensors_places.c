@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "format/quote.h"
+#include "base/quote.h"
 #include "format/safetensors.h"
 
 #include <inttypes.h>

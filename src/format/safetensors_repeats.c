@@ -4,7 +4,7 @@
  * says nothing else than once; two different ones would be read differently by different readers, so they are
  * refused.
  */
-#include "format/quote.h"
+#include "base/quote.h"
 #include "format/safetensors.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree/layout.h"
+#include "base/quote.h"
 
 #include "tree/names.h"
 #include "tree/views.h"
@@ -84,9 +85,9 @@ static uint64_t count_npy(struct builder *b, const struct group *group) {
         if (!npy_exists(tensor))
             continue;
         if (!npy_size(tensor, &bytes)) {
-            b->rc =
-                err_set(b->err, CKPT_E_LIMIT, "the .npy of tensor '%.200s' (%llu elements) passes 2^63 bytes",
-                    tensor->name, (unsigned long long)tensor->elements);
+            struct quoted name;
+            b->rc = err_set(b->err, CKPT_E_LIMIT, "the .npy of tensor %s (%llu elements) passes 2^63 bytes",
+                quote(&name, tensor->name, tensor->name_len), (unsigned long long)tensor->elements);
             return 0;
         }
         count++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree/names.h"
+#include "base/quote.h"
 
 #include "hash/fnv1a.h"
 #include "tree/tree.h"
@@ -98,10 +99,13 @@ static int insert(struct stems *stems, uint32_t tensor, struct ckpt_err *err) {
     size_t len = name_stem(items[tensor].name, items[tensor].name_len, stem);
     uint64_t hash = hash_of(stems, stem, len);
     uint64_t *slot = probe(stems, hash, stem, len);
-    if (*slot)
-        return err_set(err, CKPT_E_LIMIT,
-            "tensors '%.220s' and '%.220s' (numbers %u and %u) get the same file name '%.*s'",
-            items[(uint32_t)*slot - 1].name, items[tensor].name, (uint32_t)*slot - 1, tensor, (int)len, stem);
+    if (*slot) {
+        const struct tensor *first = &items[(uint32_t)*slot - 1], *second = &items[tensor];
+        struct quoted a, b, file;
+        return err_set(err, CKPT_E_LIMIT, "tensors %s and %s (numbers %u and %u) get the same file name %s",
+            quote(&a, first->name, first->name_len), quote(&b, second->name, second->name_len),
+            (uint32_t)*slot - 1, tensor, quote(&file, stem, len));
+    }
     *slot = hash >> 32 << 32 | (tensor + 1);
     return 0;
 }

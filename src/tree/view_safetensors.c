@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 #include "base/ovf.h"
+#include "base/quote.h"
 #include "tree/put.h"
 #include "tree/views.h"
 
@@ -82,10 +83,11 @@ static int place_data(struct export *export, struct ckpt_err *err) {
     uint64_t at = 0, bytes;
     for (uint64_t i = 0; i < export->count; i++) {
         const struct tensor *tensor = &export->group->items[export->order[i]];
+        struct quoted name;
         export->data[i] = at;
         if (!export_bytes(tensor, &bytes) || !ovf_add(at, bytes, &at) || at > INT64_MAX / 2)
-            return err_set(
-                err, CKPT_E_LIMIT, "with tensor '%.200s' the export passes 2^62 bytes", tensor->name);
+            return err_set(err, CKPT_E_LIMIT, "with tensor %s the export passes 2^62 bytes",
+                quote(&name, tensor->name, tensor->name_len));
     }
     export->data[export->count] = at;
     return 0;

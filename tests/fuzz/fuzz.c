@@ -101,7 +101,9 @@ static void document_holds(const struct catalog *catalog, const struct document 
     HOLDS(document->path);
     range_holds(catalog, document->from);
     if (document->json)
-        HOLDS(json_valid(document->json, document->json_len) && !document->json[document->json_len]);
+        HOLDS((json_valid(document->json, document->json_len) ||
+                  json_python(document->json, document->json_len)) &&
+              !document->json[document->json_len]);
 }
 
 static void units_hold(const struct catalog *catalog, const struct unit_table *table) {

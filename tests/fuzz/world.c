@@ -129,7 +129,7 @@ void world_file_holds(const char *name, const uint8_t *bytes, size_t len, uint64
     if (len < size)
         return;
     if (ends_with(name, ".json"))
-        HOLDS(json_valid((const char *)bytes, len));
+        HOLDS(json_valid((const char *)bytes, len) || json_python((const char *)bytes, len));
     if (ends_with(name, ".safetensors"))
         export_holds(bytes, len);
     if (ends_with(name, ".npy"))

@@ -153,6 +153,20 @@ START_TEST(shards_become_one_source_in_the_order_of_their_names) {
 }
 END_TEST
 
+START_TEST(metadata_is_shown_whatever_it_is) {
+    static const char *const values[] = {"null", "[1]", "\"x\"", "7", "{\"a\":1,\"a\":2}"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        char text[80];
+        struct parsed parsed;
+        snprintf(text, sizeof text, "{\"metadata\":%s,\"weight_map\":{}}", values[i]);
+        parse_index(&parsed, text);
+        ck_assert_msg(!parsed.rc, "%s", parsed.err.msg);
+        ck_assert_str_eq(parsed.catalog.documents[0].json, values[i]);
+        close_parsed(&parsed);
+    }
+}
+END_TEST
+
 START_TEST(an_index_may_name_no_tensor_and_have_other_members) {
     struct parsed parsed;
     parse_index(&parsed, "{\"x\":[{\"x\":1}],\"weight_map\":{}}");
@@ -186,13 +200,11 @@ START_TEST(malformed_indexes_are_refused) {
         {"{\"weight_map\":{}} {}", "is not JSON: more follows"},
         {"{\"weight_map\":[]}", "weight_map is JSON, but not an object"},
         {"{\"weight_map\":null}", "weight_map is JSON, but not an object"},
-        {"{\"weight_map\":{},\"metadata\":7}", "metadata is JSON, but not an object"},
         {"{\"weight_map\":{\"a\":1}}", "weight_map: the file of tensor 'a' is not a string"},
         {"{\"weight_map\":{\"a\":null}}", "weight_map: the file of tensor 'a' is not a string"},
         {"{\"weight_map\":{\"a\":[\"s\"]}}", "weight_map: the file of tensor 'a' is not a string"},
         {"{\"weight_map\":{},\"weight\\u005fmap\":{}}", "the index holds the key 'weight_map' twice"},
         {"{\"weight_map\":{\"a\":\"s\",\"\\u0061\":\"t\"}}", "weight_map holds the key 'a' twice"},
-        {"{\"weight_map\":{},\"metadata\":{\"a\":1,\"a\":1}}", "metadata holds the key 'a' twice"},
         {"{\"weight_map\":{\"b\":\"s\"}}", "tensor 'b' is not in the file 's', where weight_map puts it"},
         {"{\"weight_map\":{\"a\":\"t\"}}", "the file 't', which weight_map names, is not beside the index"},
     };
@@ -276,6 +288,7 @@ int main(void) {
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, golden_sets_are_judged_as_the_manifest_says);
     tcase_add_test(tcase, shards_become_one_source_in_the_order_of_their_names);
+    tcase_add_test(tcase, metadata_is_shown_whatever_it_is);
     tcase_add_test(tcase, an_index_may_name_no_tensor_and_have_other_members);
     tcase_add_test(tcase, an_index_is_found_by_content);
     tcase_add_test(tcase, malformed_indexes_are_refused);

@@ -107,7 +107,7 @@ START_TEST(nesting_is_bounded_and_counted) {
     struct json json;
     json_start(&json, text, million);
     ck_assert_int_eq(json_skip(&json, json_next(&json)), JSON_ERROR);
-    ck_assert_str_eq(json.error, "nested deeper than 1024");
+    ck_assert_str_eq(json.error, "nested deeper than 960");
     ck_assert_uint_eq(json_offset(&json), JSON_DEPTH_MAX);
     json_stop(&json);
     memset(text + JSON_DEPTH_MAX, ']', JSON_DEPTH_MAX);
@@ -128,7 +128,7 @@ END_TEST
 
 START_TEST(containers_close_with_their_own_bracket_at_every_depth) {
     char text[8 * JSON_DEPTH_MAX];
-    for (unsigned depth = 1; depth <= JSON_DEPTH_MAX; depth += depth < 70 ? 1 : 159) {
+    for (unsigned depth = 1; depth <= JSON_DEPTH_MAX; depth += depth < 70 ? 1 : 89) {
         size_t len = 0;
         for (unsigned d = 0; d < depth; d++)
             len += (size_t)sprintf(text + len, d % 3 ? "{\"\":" : "[");
@@ -250,6 +250,41 @@ START_TEST(integers_are_exact_or_refused) {
 }
 END_TEST
 
+START_TEST(python_takes_other_documents) {
+    static const char *const taken[] = {"{\"a\":\"\\ud800\"}", "[\"\\udc00x\"]", "[\"\\ud83d\\u0041\"]",
+        "[\"\\uD83d\\n\"]", "{\"\\ud800\":1}", "[\"\\udc00\\ud83d\"]", "[\"\\ud83d\\ud83d\\ude00\"]"};
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        ck_assert_msg(json_python(taken[i], strlen(taken[i])), "%s", taken[i]);
+        ck_assert_msg(!json_valid(taken[i], strlen(taken[i])), "%s", taken[i]);
+    }
+    static const char *const refused[] = {"[\"\\ud80\"]", "[\"\\ud83d\\u00\"]", "[\"\\ud83d\\x\"]", "[NaN]"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        ck_assert_msg(!json_python(refused[i], strlen(refused[i])), "%s", refused[i]);
+    char digits[4400];
+    for (int sign = 0; sign < 2; sign++)
+        for (int count = 4299; count < 4303; count++) {
+            int len = 2 + sign + count;
+            memcpy(digits, "[-", 2);
+            memset(digits + 1 + sign, '7', (size_t)count);
+            digits[len - 1] = ']';
+            ck_assert_msg(json_python(digits, (size_t)len) == (count <= 4300), "%d digits", count);
+            ck_assert(json_valid(digits, (size_t)len));
+            digits[2 + sign] = '.';
+            ck_assert(json_python(digits, (size_t)len));
+        }
+}
+END_TEST
+
+START_TEST(a_lower_limit_of_nesting_counts) {
+    struct json json;
+    json_start(&json, "[[[]]]", 6);
+    json.depth_max = 2;
+    ck_assert_int_eq(json_skip(&json, json_next(&json)), JSON_ERROR);
+    ck_assert_str_eq(json.error, "nested deeper than 2");
+    json_stop(&json);
+}
+END_TEST
+
 START_TEST(written_strings_read_back) {
     static const char text[] = "a\"b\\c/\b\n\0\x1f\x7f\xc3\xa9";
     struct buf buf = {0};
@@ -309,6 +344,8 @@ int main(void) {
     tcase_add_test(tcase, text_without_escapes_is_not_copied);
     tcase_add_test(tcase, repeated_keys_are_reported_each_time);
     tcase_add_test(tcase, integers_are_exact_or_refused);
+    tcase_add_test(tcase, python_takes_other_documents);
+    tcase_add_test(tcase, a_lower_limit_of_nesting_counts);
     tcase_add_test(tcase, written_strings_read_back);
     tcase_add_test(tcase, written_floats_are_the_shortest_that_read_back);
     suite_add_tcase(suite, tcase);

@@ -37,7 +37,7 @@ static struct slice json_of(const struct catalog *catalog, const char *path) {
     const struct document *document = document_of(catalog, path);
     ck_assert_ptr_nonnull(document);
     ck_assert_ptr_nonnull(document->json);
-    ck_assert_msg(json_valid(document->json, document->json_len), "%s", document->json);
+    ck_assert_msg(json_python(document->json, document->json_len), "%s", document->json);
     ck_assert_uint_eq(strlen(document->json), document->json_len);
     return (struct slice){document->json, document->json_len};
 }

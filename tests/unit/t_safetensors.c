@@ -312,6 +312,26 @@ START_TEST(a_million_brackets_are_an_error) {
 }
 END_TEST
 
+START_TEST(members_that_are_passed_over_nest_as_deep_as_the_reference_reads) {
+    for (int depth = 125; depth < 127; depth++) {
+        struct buf header = {0};
+        buf_puts(&header, "{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0],\"x\":");
+        for (int i = 0; i < depth; i++)
+            buf_putc(&header, '[');
+        for (int i = 0; i < depth; i++)
+            buf_putc(&header, ']');
+        buf_puts(&header, "}}");
+        struct buf file = make(buf_cstr(&header), 0);
+        struct parsed parsed;
+        parse_bytes(&parsed, "x.safetensors", file.bytes, file.len);
+        ck_assert_msg(!parsed.rc == (depth == 125), "%d: %s", depth, parsed.err.msg);
+        close_parsed(&parsed);
+        buf_free(&file);
+        buf_free(&header);
+    }
+}
+END_TEST
+
 START_TEST(long_names_and_shapes_do_not_flood_a_message) {
     struct buf header = {0};
     buf_puts(&header, "{\"");
@@ -472,6 +492,7 @@ int main(void) {
     tcase_add_test(tcase, what_is_unusual_but_right_is_read);
     tcase_add_test(tcase, ranks_have_a_limit);
     tcase_add_test(tcase, a_million_brackets_are_an_error);
+    tcase_add_test(tcase, members_that_are_passed_over_nest_as_deep_as_the_reference_reads);
     tcase_add_test(tcase, long_names_and_shapes_do_not_flood_a_message);
     tcase_add_test(tcase, many_tensors_are_all_there);
     tcase_add_test(tcase, each_cut_tells_how_much_is_missing);

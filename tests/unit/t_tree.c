@@ -232,8 +232,8 @@ START_TEST(what_is_not_there_is_not_found) {
         ck_assert_int_eq(tree_stat(world->tree, inodes[i], &stat, &err), CKPT_E_NOENT);
     ck_assert_int_eq(tree_stat(world->tree, tree_count(world->tree) + 1, &stat, &err), CKPT_E_NOENT);
     struct tree_file *file;
-    ck_assert_int_eq(tree_open(world->tree, 1, &file, &err), CKPT_E_INVAL);
-    ck_assert_int_eq(tree_open(world->tree, 0, &file, &err), CKPT_E_NOENT);
+    ck_assert_int_eq(tree_open(world->tree, 1, &file, NULL, &err), CKPT_E_INVAL);
+    ck_assert_int_eq(tree_open(world->tree, 0, &file, NULL, &err), CKPT_E_NOENT);
     world_free(world);
 }
 END_TEST
@@ -257,6 +257,7 @@ START_TEST(two_tensors_with_one_file_name_are_refused) {
     weights[0].name = stem; /* short enough to stand as it is */
     weights[0].name_len = (uint32_t)strlen(stem);
     struct ckpt_err err = refusal(world, CKPT_E_LIMIT);
+    stem[60] = '\0'; /* names are cut in messages */
     ck_assert_msg(strstr(err.msg, stem) && strstr(err.msg, "numbers 0 and 5"), "%s", err.msg);
     world_free(world);
 }

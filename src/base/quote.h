@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names and shapes of a file as they stand in messages: on one line, harmless to a terminal, not too long. */
-#ifndef FORMAT_QUOTE_H
-#define FORMAT_QUOTE_H
+#ifndef BASE_QUOTE_H
+#define BASE_QUOTE_H
 
 #include <stddef.h>
 #include <stdint.h>
