@@ -152,9 +152,14 @@ int ckpt_entry(struct ckpt *ckpt, uint64_t dir, uint64_t index, struct ckpt_dire
 /* Walks a path such as "tensors/w.npy" from the root; "" and "/" are the root. Errors as ckpt_lookup. */
 int ckpt_resolve(struct ckpt *ckpt, const char *path, struct ckpt_stat *ret_stat, struct ckpt_err *err);
 
-/* A file that was opened: its content stays the same until ckpt_file_close, dynamic files included. */
+/*
+ * A file that was opened: its content stays the same until ckpt_file_close, dynamic files included. Only an
+ * empty file is judged here, since nobody reads it: opening it may verify, as reading does, and fails as
+ * ckpt_file_read would. cancel may be NULL. Errors besides: NOENT, INVAL (a directory), NOMEM, LIMIT.
+ */
 struct ckpt_file;
-int ckpt_file_open(struct ckpt *ckpt, uint64_t ino, struct ckpt_file **ret_file, struct ckpt_err *err);
+int ckpt_file_open(struct ckpt *ckpt, uint64_t ino, struct ckpt_file **ret_file,
+    const struct ckpt_cancel *cancel, struct ckpt_err *err);
 void ckpt_file_close(struct ckpt_file *file);
 uint64_t ckpt_file_size(const struct ckpt_file *file);
 
@@ -197,7 +202,7 @@ struct ckpt_verdict {
     uint64_t bytes;      /* bytes that were hashed */
     char manifest[65];   /* SHA-256 of the envelope's header in hex, "" without an envelope */
     char format[32];     /* "oam", "safetensors", "safetensors-index", "raw", "" when unknown */
-    char strength[32];   /* "fnv1a64", "sha256", "none" */
+    char strength[32];   /* "fnv1a64", "sha256", "none", "" when unknown */
 };
 int ckpt_verify(const char *path, const struct ckpt_options *opt, struct ckpt_verdict *ret_verdict, struct ckpt_err *err);
 

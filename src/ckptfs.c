@@ -123,9 +123,10 @@ static struct tree_file *tree_side(const struct ckpt_file *file) {
     return (struct tree_file *)(uintptr_t)file;
 }
 
-int ckpt_file_open(struct ckpt *ckpt, uint64_t ino, struct ckpt_file **ret_file, struct ckpt_err *err) {
+int ckpt_file_open(struct ckpt *ckpt, uint64_t ino, struct ckpt_file **ret_file,
+    const struct ckpt_cancel *cancel, struct ckpt_err *err) {
     struct tree_file *file;
-    int rc = tree_open(ckpt->tree, ino, &file, err);
+    int rc = tree_open(ckpt->tree, ino, &file, cancel, err);
     if (!rc)
         *ret_file = (struct ckpt_file *)file;
     return rc;

@@ -72,7 +72,7 @@ static char *read_document(struct ckpt *ckpt, const char *path) {
     struct ckpt_stat stat;
     struct ckpt_file *file;
     if (ckpt_resolve(ckpt, path, &stat, NULL) || stat.size > DOCUMENT_BYTES_MAX ||
-        ckpt_file_open(ckpt, stat.ino, &file, NULL))
+        ckpt_file_open(ckpt, stat.ino, &file, NULL, NULL))
         return NULL;
     char *text = malloc((size_t)stat.size + 1);
     size_t len = 0;

@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static void describe(const struct catalog *catalog, struct ckpt_verdict *verdict) {
+static void describe(const struct catalog *catalog, bool judged, struct ckpt_verdict *verdict) {
     snprintf(verdict->format, sizeof verdict->format, "%s", catalog->format ? catalog->format : "");
-    const char *strength = catalog->envelope ? "sha256" : catalog->units.count ? "fnv1a64" : "none";
+    const char *strength = catalog->envelope      ? "sha256"
+                           : catalog->units.count ? "fnv1a64"
+                           : judged               ? "none"
+                                                  : "";
     snprintf(verdict->strength, sizeof verdict->strength, "%s", strength);
     if (catalog->envelope)
         text_hex(catalog->envelope->manifest, 32, verdict->manifest);
@@ -33,7 +36,7 @@ int ckpt_verify(const char *path, const struct ckpt_options *opt, struct ckpt_ve
     struct ckpt_err fault = {0};
     int rc = open_strictly(path, opt ? opt : &defaults, &opened, &tally, &fault);
     struct ckpt_verdict verdict = {.units = tally.units, .bytes = tally.bytes};
-    describe(&opened.catalog, &verdict);
+    describe(&opened.catalog, !rc, &verdict);
     pronounce(rc, opened.catalog.envelope != NULL, &fault, &verdict);
     open_undo(&opened);
     *ret_verdict = verdict;

@@ -117,6 +117,7 @@ struct catalog {
     struct envelope *envelope; /* NULL: none */
     const char *lost; /* why an envelope's payload is shown as raw though it is not (its index lies in a
                          damaged chunk), for the log; NULL: nothing was lost */
+    struct range lost_at; /* what could not be parsed then */
     struct part *parts;
     uint32_t part_count;
     struct group groups[GROUP_COUNT];

@@ -41,7 +41,7 @@ static int open_path(const char *name, struct ckpt *ckpt, const char *path, stru
         return EXIT_SYSTEM;
     }
     if (!rc)
-        rc = ckpt_file_open(ckpt, stat.ino, ret_file, &err);
+        rc = ckpt_file_open(ckpt, stat.ino, ret_file, NULL, &err);
     return rc ? complain_err(name, &err) : EXIT_FINE;
 }
 

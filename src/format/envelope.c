@@ -105,6 +105,7 @@ static int judge_fault(const struct payload *payload, const struct inner_judge *
             payload->format->name, answer.words, fault->msg);
         drop_payload(catalog, kept);
         catalog->lost = arena_text(&catalog->arena, lost, (size_t)len);
+        catalog->lost_at = needed;
         return catalog->lost ? 0 : err_set(err, CKPT_E_NOMEM, "no memory for the catalog");
     }
     if (err)

@@ -81,5 +81,9 @@ int format_parse(
     struct source **source, const struct unit_judge *judge, struct catalog *catalog, struct ckpt_err *err) {
     const struct format *format;
     int rc = recognize(*source, &format, err);
-    return rc ? rc : format->parse(source, 0, judge, catalog, err);
+    if (rc)
+        return rc;
+    if (format != &format_envelope) /* what it holds is not known yet */
+        catalog->format = format->name;
+    return format->parse(source, 0, judge, catalog, err);
 }

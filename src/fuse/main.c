@@ -58,7 +58,6 @@ static int exit_code_of(const struct ckpt_err *err) {
         return EXIT_USAGE;
     case CKPT_E_FORMAT:
     case CKPT_E_CORRUPT:
-    case CKPT_E_LIMIT:
     case CKPT_E_MISMATCH:
     case CKPT_E_CHANGED:
         return EXIT_CHECKPOINT;

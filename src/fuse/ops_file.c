@@ -42,13 +42,23 @@ void ops_close_files(struct front *front) {
         handle_close(front, front->handles);
 }
 
-static int handle_open(struct front *front, uint64_t ino, struct handle **ret_handle, struct ckpt_err *err) {
+/* Verifying a large unit takes long: stop when the reader was killed or the mount is going away. */
+static bool unwanted(void *arg) {
+    fuse_req_t req = arg;
+    const struct front *front = fuse_req_userdata(req);
+    return fuse_req_interrupted(req) || fuse_session_exited(front->session);
+}
+
+static int handle_open(fuse_req_t req, uint64_t ino, struct handle **ret_handle, struct ckpt_err *err) {
+    struct front *front = fuse_req_userdata(req);
+    const struct ckpt_cancel cancel = {.asked = unwanted, .arg = req};
+
     struct handle *handle = calloc(1, sizeof *handle);
     if (!handle) {
         *err = (struct ckpt_err){.code = CKPT_E_NOMEM};
         return CKPT_E_NOMEM;
     }
-    int rc = ckpt_file_open(front->ckpt, ino, &handle->file, err);
+    int rc = ckpt_file_open(front->ckpt, ino, &handle->file, &cancel, err);
     if (rc) {
         free(handle);
         return rc;
@@ -67,7 +77,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
         fuse_reply_err(req, EROFS);
         return;
     }
-    if (ckpt_stat(front->ckpt, ino, &node, &err) != 0 || handle_open(front, ino, &handle, &err) != 0) {
+    if (ckpt_stat(front->ckpt, ino, &node, &err) != 0 || handle_open(req, ino, &handle, &err) != 0) {
         front_fail(req, &err);
         return;
     }
@@ -82,13 +92,6 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *in
     (void)ino;
     handle_close(fuse_req_userdata(req), handle_of(info));
     fuse_reply_err(req, 0);
-}
-
-/* Verifying a large unit takes long: stop when the reader was killed or the mount is going away. */
-static bool unwanted(void *arg) {
-    fuse_req_t req = arg;
-    const struct front *front = fuse_req_userdata(req);
-    return fuse_req_interrupted(req) || fuse_session_exited(front->session);
 }
 
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *info) {

@@ -13,23 +13,6 @@ struct tree_file {
     atomic_bool vouched;
 };
 
-int tree_open(struct tree *tree, uint64_t ino, struct tree_file **ret_file, struct ckpt_err *err) {
-    struct ref ref;
-    int rc = tree_ref(tree, ino, &ref, err);
-    if (rc)
-        return rc;
-    struct tree_file *file = calloc(1, sizeof *file);
-    if (!file)
-        return err_set(err, CKPT_E_NOMEM, "no memory for an open file");
-    file->tree = tree;
-    rc = view_make(tree, &ref, &file->view, err);
-    if (rc)
-        free(file);
-    else
-        *ret_file = file;
-    return rc;
-}
-
 void tree_close(struct tree_file *file) {
     if (file)
         view_done(&file->view);
@@ -76,6 +59,34 @@ static int vouch(struct tree_file *file, const struct reader *reader, struct ckp
             rc = guard_vouch(reader->guard, file->view.vouch[i], reader->cancel, err);
     if (!rc)
         atomic_store_explicit(&file->vouched, true, memory_order_release);
+    return rc;
+}
+
+/* Nobody reads an empty file, so what it was derived from is judged when it is opened. */
+static int judge_empty(struct tree_file *file, const struct ckpt_cancel *cancel, struct ckpt_err *err) {
+    struct reader reader = {.guard = file->tree->guard, .cancel = cancel};
+    int rc = file->view.size ? 0 : vouch(file, &reader, err);
+    reader_done(&reader);
+    return rc;
+}
+
+int tree_open(struct tree *tree, uint64_t ino, struct tree_file **ret_file, const struct ckpt_cancel *cancel,
+    struct ckpt_err *err) {
+    struct ref ref;
+    int rc = tree_ref(tree, ino, &ref, err);
+    if (rc)
+        return rc;
+    struct tree_file *file = calloc(1, sizeof *file);
+    if (!file)
+        return err_set(err, CKPT_E_NOMEM, "no memory for an open file");
+    file->tree = tree;
+    rc = view_make(tree, &ref, &file->view, err);
+    if (!rc)
+        rc = judge_empty(file, cancel, err);
+    if (rc)
+        tree_close(file);
+    else
+        *ret_file = file;
     return rc;
 }
 

@@ -29,7 +29,8 @@ int tree_lookup(
 int tree_entry(
     struct tree *tree, uint64_t dir, uint64_t index, struct ckpt_dirent *ret_entry, struct ckpt_err *err);
 
-int tree_open(struct tree *tree, uint64_t ino, struct tree_file **ret_file, struct ckpt_err *err);
+int tree_open(struct tree *tree, uint64_t ino, struct tree_file **ret_file, const struct ckpt_cancel *cancel,
+    struct ckpt_err *err);
 void tree_close(struct tree_file *file);
 uint64_t tree_file_size(const struct tree_file *file);
 int tree_read(struct tree_file *file, uint64_t offset, void *buf, size_t len, size_t *ret_len,

@@ -32,6 +32,22 @@ static int add_text(struct view *view, const char *text, struct ckpt_err *err) {
     return 0;
 }
 
+static void set_blame(struct view *view, struct range range) {
+    view->damaged = true;
+    view->blame = range;
+}
+
+/* checkpoint.json and tensors.json are shown before anything is verified, but not when they are known to be
+ * wrong, because what they list could not be parsed. */
+static void find_blame(struct view *view, const struct tree *tree) {
+    const struct catalog *catalog = tree->catalog;
+    for (unsigned i = GROUP_TENSORS; i <= GROUP_STATE; i++)
+        if (catalog->groups[i].damaged)
+            set_blame(view, catalog->groups[i].index);
+    if (catalog->lost)
+        set_blame(view, catalog->lost_at);
+}
+
 /* ---- what is made once, when it is first asked for -------------------------------------------------------
  */
 
@@ -41,14 +57,7 @@ static int add_tensors_json(struct view *view, struct tree *tree, struct ckpt_er
     pthread_mutex_unlock(&tree->lock);
     if (rc)
         return err_wrap(err, rc, "tensors.json");
-    for (unsigned i = 0; i < GROUP_COUNT; i++) {
-        const struct group *group = &tree->catalog->groups[i];
-        if (group->damaged && i != GROUP_OPTIMIZER) { /* the index does not list the optimizer */
-            view->damaged = true;
-            view->blame = group->index;
-            break;
-        }
-    }
+    find_blame(view, tree);
     add_rows(view, &tree->tensors_json);
     return 0;
 }
@@ -70,8 +79,7 @@ static int add_export(struct view *view, struct tree *tree, enum group_kind grou
 
 static void add_document(struct view *view, const struct document *document) {
     if (!document->json) { /* of some size, so that it is read and the error seen */
-        view->damaged = true;
-        view->blame = document->from;
+        set_blame(view, document->from);
         view->size = ovf_max(document->from.len, 1);
         return;
     }
@@ -138,6 +146,7 @@ static int fill(struct view *view, struct tree *tree, const struct ref *ref, str
         add_document(view, &tree->catalog->documents[ref->number]);
         return 0;
     case CONTENT_CHECKPOINT:
+        find_blame(view, tree);
         return add_text(view, tree->checkpoint, err);
     case CONTENT_ENVELOPE:
         return add_text(view, tree->envelope, err);

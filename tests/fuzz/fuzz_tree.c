@@ -67,7 +67,7 @@ static struct kept read_file(struct world *world, const struct ckpt_dirent *entr
     struct ckpt_err err = {0};
     struct tree_file *file;
     struct kept kept = {.dynamic = entry->stat.dynamic};
-    int rc = tree_open(world->tree, entry->stat.ino, &file, &err);
+    int rc = tree_open(world->tree, entry->stat.ino, &file, NULL, &err);
     fuzz_error_holds(rc, &err);
     HOLDS(!rc);
     kept.size = tree_file_size(file);

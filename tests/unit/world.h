@@ -130,7 +130,7 @@ static inline struct ckpt_stat world_stat(struct world *world, const char *path)
 /* The whole of an inode's file, in one read. */
 static inline int world_read(struct world *world, uint64_t ino, struct buf *ret_bytes, struct ckpt_err *err) {
     struct tree_file *file;
-    int rc = tree_open(world->tree, ino, &file, err);
+    int rc = tree_open(world->tree, ino, &file, NULL, err);
     if (rc)
         return rc;
     uint64_t size = tree_file_size(file);
