@@ -22,7 +22,6 @@ struct front {
     gid_t gid;
     mode_t mask;
     bool xattr;
-    bool free_opendir;      /* the kernel lists directories without asking to open them */
     pthread_key_t scratch;  /* each thread's buffer for replies */
     pthread_mutex_t lock;   /* of handles */
     struct handle *handles; /* open files */

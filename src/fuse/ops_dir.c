@@ -4,24 +4,6 @@
 
 #include <errno.h>
 
-static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info) {
-    struct front *front = front_of(req);
-    (void)ino;
-    if (front->free_opendir) {
-        fuse_reply_err(req, ENOSYS); /* from now on the kernel opens, and keeps what it listed, by itself */
-        return;
-    }
-    info->keep_cache = 1;
-    info->cache_readdir = 1;
-    fuse_reply_open(req, info);
-}
-
-static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info) {
-    (void)ino;
-    (void)info;
-    fuse_reply_err(req, 0);
-}
-
 /* Entry number `at` of dir, counting "." and ".."; NOENT past the last. */
 static int entry_at(
     struct front *front, uint64_t dir, uint64_t at, struct ckpt_dirent *ret_entry, struct ckpt_err *err) {
@@ -84,8 +66,6 @@ static void op_readdirplus(
 }
 
 void ops_add_dirs(struct fuse_lowlevel_ops *ops) {
-    ops->opendir = op_opendir;
-    ops->releasedir = op_releasedir;
     ops->readdir = op_readdir;
     ops->readdirplus = op_readdirplus;
 }
