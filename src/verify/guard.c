@@ -17,11 +17,12 @@ static unsigned workers(void) {
 
 static int furnish(struct guard *guard, struct ckpt_err *err) {
     uint64_t cache_bytes = guard->options.cache_bytes ? guard->options.cache_bytes : CACHE_DEFAULT;
+    uint64_t cache_blocks = ovf_min(cache_bytes / 2, guard->source->size) / GUARD_BLOCK_BYTES + 1;
     int rc = block_key_new(&guard->key, err);
     if (!rc)
         rc = ledger_new(guard->table, guard->source->size, &guard->options.log, &guard->ledger, err);
     if (!rc)
-        rc = cache_new(cache_bytes, &guard->cache, err);
+        rc = cache_new(GUARD_BLOCK_BYTES, cache_blocks, &guard->cache, err);
     if (!rc)
         rc = crew_new(workers(), &guard->crew, err);
     const struct jobs_over over = {guard->source, guard->table, &guard->key, guard->ledger, guard->crew};

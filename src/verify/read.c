@@ -52,8 +52,8 @@ static int check_block(struct guard *guard, uint64_t index, const struct unit *u
 }
 
 static int load_block(struct guard *guard, uint64_t index, const struct unit *unit, struct range at,
-    struct cache_block **ret_block, struct ckpt_err *err) {
-    struct cache_block *block = cache_block_new(at.off, (size_t)at.len);
+    bool spent, struct cache_block **ret_block, struct ckpt_err *err) {
+    struct cache_block *block = cache_take(guard->cache, at.off, (size_t)at.len);
     if (!block)
         return err_set(err, CKPT_E_NOMEM, "no memory for a block of %" PRIu64 " bytes", at.len);
     int rc = read_source(guard, unit, at.off, block->bytes, block->len, err);
@@ -64,7 +64,7 @@ static int load_block(struct guard *guard, uint64_t index, const struct unit *un
         return rc;
     }
     if (at.len >= KEEP_BYTES_MIN)
-        cache_put(guard->cache, block);
+        cache_put(guard->cache, block, spent);
     *ret_block = block;
     return 0;
 }
@@ -72,8 +72,9 @@ static int load_block(struct guard *guard, uint64_t index, const struct unit *un
 /* A part of one block (or of one small unit), which is read and checked as a whole. */
 static int read_part(struct guard *guard, uint64_t index, const struct unit *unit, struct range at,
     uint64_t off, void *buf, size_t len, struct ckpt_err *err) {
-    struct cache_block *block = cache_get(guard->cache, at.off);
-    int rc = block ? 0 : load_block(guard, index, unit, at, &block, err);
+    bool spent = off + len == at.off + at.len;
+    struct cache_block *block = cache_get(guard->cache, at.off, spent);
+    int rc = block ? 0 : load_block(guard, index, unit, at, spent, &block, err);
     if (rc)
         return rc;
     memcpy(buf, block->bytes + (off - at.off), len);

@@ -240,42 +240,93 @@ END_TEST
 
 /* ---- the cache --------------------------------------------------------------------------------------- */
 
-static void put(struct cache *cache, uint64_t key) {
-    struct cache_block *block = cache_block_new(key, 1000);
-    memset(block->bytes, (int)key, 1000);
-    cache_put(cache, block);
+enum { SLOT = 1000, TRIAL = 128 };
+
+static void put_as(struct cache *cache, uint64_t key, bool spent) {
+    struct cache_block *block = cache_take(cache, key, SLOT);
+    memset(block->bytes, (int)key, SLOT);
+    cache_put(cache, block, spent);
     cache_release(cache, block);
 }
 
-static bool has(struct cache *cache, uint64_t key) {
-    struct cache_block *block = cache_get(cache, key);
+static void put(struct cache *cache, uint64_t key) {
+    put_as(cache, key, false);
+}
+
+static bool has_as(struct cache *cache, uint64_t key, bool spent) {
+    struct cache_block *block = cache_get(cache, key, spent);
     bool there = block != NULL;
     if (there) {
-        ck_assert(block->key == key && block->len == 1000 && block->bytes[999] == (uint8_t)key);
+        ck_assert(block->key == key && block->len == SLOT && block->bytes[SLOT - 1] == (uint8_t)key);
         cache_release(cache, block);
     }
     return there;
 }
 
+static bool has(struct cache *cache, uint64_t key) {
+    return has_as(cache, key, false);
+}
+
 START_TEST(the_cache_keeps_what_was_used_last) {
     struct cache *cache;
-    ck_assert_int_eq(cache_new(10 * (1000 + sizeof(struct cache_block)), &cache, NULL), 0);
+    ck_assert_int_eq(cache_new(SLOT, 10, &cache, NULL), 0);
     for (uint64_t key = 0; key < 10; key++)
         put(cache, key);
+    for (uint64_t key = 0; key < 10; key++)
+        ck_assert(has(cache, key));
     ck_assert(has(cache, 0));
-    put(cache, 10);
+    put(cache, 10); /* in the place of 1, the least recently used */
     ck_assert(has(cache, 0) && has(cache, 10) && !has(cache, 1) && has(cache, 2));
-    struct cache_block *held = cache_get(cache, 3);
-    for (uint64_t key = 100; key < 200; key++)
+    struct cache_block *held = cache_get(cache, 3, false);
+    for (uint64_t key = 100; key < 200; key++) {
         put(cache, key);
-    ck_assert(!has(cache, 3) && held->bytes[7] == 3); /* dropped, but in hand */
+        ck_assert(has(cache, key));
+    }
+    ck_assert(has(cache, 3) && held->bytes[7] == 3); /* what is in hand is not overwritten */
     cache_release(cache, held);
     put(cache, 199); /* there already */
     ck_assert(has(cache, 199));
-    struct cache_block *huge = cache_block_new(7, 20000);
-    cache_put(cache, huge); /* beyond the bound: not kept, nothing else is dropped */
-    cache_release(cache, huge);
-    ck_assert(!has(cache, 7) && has(cache, 190));
+    cache_free(cache);
+}
+END_TEST
+
+START_TEST(the_cache_uses_memory_again_before_it_takes_more) {
+    struct cache *cache;
+    struct cache_block *block;
+    ck_assert_int_eq(cache_new(SLOT, 10 * TRIAL, &cache, NULL), 0);
+    put_as(cache, 1, true);
+    block = cache_take(cache, 2, SLOT);
+    ck_assert(!has(cache, 1)); /* it was spent: its memory is taken first */
+    cache_release(cache, block);
+    for (uint64_t key = 1000; key < 2000; key++)
+        put(cache, key);
+    ck_assert(!has_as(cache, 1999 - TRIAL, true) && has_as(cache, 2000 - TRIAL, true));
+    for (uint64_t key = 3000; key < 3500; key++) { /* asked for again: these spread */
+        put(cache, key);
+        ck_assert(has(cache, key));
+    }
+    ck_assert(has(cache, 3000));
+    cache_free(cache);
+}
+END_TEST
+
+START_TEST(more_blocks_in_hand_than_the_cache_has_are_loose) {
+    struct cache *cache;
+    struct cache_block *blocks[4];
+    ck_assert_int_eq(cache_new(SLOT, 2, &cache, NULL), 0);
+    for (uint64_t key = 0; key < 4; key++) {
+        blocks[key] = cache_take(cache, key, SLOT);
+        memset(blocks[key]->bytes, (int)key, SLOT);
+        cache_put(cache, blocks[key], false);
+    }
+    for (uint64_t key = 0; key < 4; key++)
+        cache_release(cache, blocks[key]);
+    ck_assert(has(cache, 0) && has(cache, 1) && !has(cache, 2) && !has(cache, 3));
+    blocks[0] = cache_take(cache, 7, 20 * SLOT); /* larger than a block: not kept, nothing else is dropped */
+    memset(blocks[0]->bytes, 7, 20 * SLOT);
+    cache_put(cache, blocks[0], false);
+    cache_release(cache, blocks[0]);
+    ck_assert(!has(cache, 7) && has(cache, 0) && has(cache, 1));
     cache_free(cache);
 }
 END_TEST
@@ -369,6 +420,8 @@ int main(void) {
     tcase_add_loop_test(tcase, tables_name_their_first_bad_unit, 0, 3);
     tcase_add_test(tcase, the_ledger_lists_corrupt_units_in_order);
     tcase_add_test(tcase, the_cache_keeps_what_was_used_last);
+    tcase_add_test(tcase, the_cache_uses_memory_again_before_it_takes_more);
+    tcase_add_test(tcase, more_blocks_in_hand_than_the_cache_has_are_loose);
     tcase_add_test(tcase, a_crew_shares_work);
     tcase_add_test(tcase, a_witness_recalls_what_was_read);
     suite_add_tcase(suite, tcase);
