@@ -58,7 +58,8 @@ static int unknown(const uint8_t *head, size_t head_len, struct ckpt_err *err) {
 
 /* By content, even where the file is cut short; then the mistakes, which go by a checkpoint's name as a
  * rule; then by name. */
-static int recognize(struct source *source, const struct format **ret_format, struct ckpt_err *err) {
+static int recognize(
+    struct source *source, const struct format **ret_format, bool *ret_sure, struct ckpt_err *err) {
     uint8_t head[HEAD_BYTES];
     size_t len = (size_t)ovf_min(sizeof head, source->size);
     int rc = source_read(source, 0, head, len, err);
@@ -73,6 +74,7 @@ static int recognize(struct source *source, const struct format **ret_format, st
         format = format_find(head, len, source->size, source->name);
     if (!format)
         return unknown(head, len, err);
+    *ret_sure = format->probe(head, len, source->size);
     *ret_format = format;
     return 0;
 }
@@ -80,10 +82,11 @@ static int recognize(struct source *source, const struct format **ret_format, st
 int format_parse(
     struct source **source, const struct unit_judge *judge, struct catalog *catalog, struct ckpt_err *err) {
     const struct format *format;
-    int rc = recognize(*source, &format, err);
+    bool sure; /* by content, not by name */
+    int rc = recognize(*source, &format, &sure, err);
     if (rc)
         return rc;
-    if (format != &format_envelope) /* what it holds is not known yet */
+    if (sure && format != &format_envelope) /* what that holds is not known yet */
         catalog->format = format->name;
     return format->parse(source, 0, judge, catalog, err);
 }
