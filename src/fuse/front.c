@@ -2,46 +2,23 @@
 #include "fuse/front.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define BLKSIZE                                                                                              \
     (128 * 1024) /* programs allocate that much to read any file: larger wastes, smaller is slow */
 
-int front_init(struct front *front, struct ckpt *ckpt) {
+int front_init(struct front *front, struct ckpt *ckpt, uint64_t reply_bytes) {
     front->ckpt = ckpt;
     ckpt_source(ckpt, &front->source);
     atomic_init(&front->requests, 0);
     pthread_mutex_init(&front->lock, NULL);
-    if (sem_init(&front->initialized, 0, 0) < 0)
-        return -errno;
-    return -pthread_key_create(&front->scratch, free);
+    pool_init(&front->pool, reply_bytes);
+    return sem_init(&front->initialized, 0, 0) < 0 ? -errno : 0;
 }
 
 void front_free(struct front *front) {
-    free(pthread_getspecific(front->scratch)); /* destructors do not run for the main thread */
-    pthread_key_delete(front->scratch);
+    pool_free(&front->pool);
     sem_destroy(&front->initialized);
     pthread_mutex_destroy(&front->lock);
-}
-
-/* The buffer's size stands before it. */
-struct scratch {
-    size_t size;
-    max_align_t bytes[];
-};
-
-void *front_scratch(struct front *front, size_t size) {
-    struct scratch *scratch = pthread_getspecific(front->scratch);
-    if (scratch && scratch->size >= size)
-        return scratch->bytes;
-    struct scratch *larger = malloc(sizeof *larger + size);
-    if (!larger || pthread_setspecific(front->scratch, larger) != 0) {
-        free(larger);
-        return NULL;
-    }
-    free(scratch);
-    larger->size = size;
-    return larger->bytes;
 }
 
 struct front *front_of(fuse_req_t req) {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the FUSE operations know: the checkpoint and how its nodes are shown. It is the userdata of the
- * session and outlives it. Threads: everything but `requests` and `handles` is set before the first request.
+ * session and outlives it. Threads: everything but `pool`, `requests` and `handles` is set before the first
+ * request.
  */
 #ifndef FUSE_FRONT_H
 #define FUSE_FRONT_H
 
 #define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 14)
+
+#include "fuse/pool.h"
 
 #include <ckptfs.h>
 #include <fuse_lowlevel.h>
@@ -22,19 +25,17 @@ struct front {
     gid_t gid;
     mode_t mask;
     bool xattr;
-    pthread_key_t scratch;  /* each thread's buffer for replies */
+    struct pool pool;       /* of buffers for what is read */
     pthread_mutex_t lock;   /* of handles */
     struct handle *handles; /* open files */
     sem_t initialized;      /* posted when the kernel has said hello */
     atomic_ullong requests; /* so far, but for reads of open files */
 };
 
-/* Errors: negative errno. */
-int front_init(struct front *front, struct ckpt *ckpt);
+/* reply_bytes: bound of the memory for replies. Errors: negative errno. */
+int front_init(struct front *front, struct ckpt *ckpt, uint64_t reply_bytes);
 void front_free(struct front *front);
 
-/* The calling thread's buffer of at least size bytes, reused and freed with the thread; NULL: no memory. */
-void *front_scratch(struct front *front, size_t size);
 /* Counts the request and returns the front that is to answer it. */
 struct front *front_of(fuse_req_t req);
 

@@ -22,7 +22,7 @@
 
 #define THREADS_MAX 64 /* readers that wait for a digest must not keep the others waiting */
 #define THREADS_IDLE 8
-#define CACHE_DEFAULT ((uint64_t)64 << 20)
+#define MEMORY_DEFAULT ((uint64_t)64 << 20)
 
 static struct log the_log = {.fd = -1}; /* libfuse's messages come without an argument */
 
@@ -66,9 +66,11 @@ static int exit_code_of(const struct ckpt_err *err) {
     }
 }
 
-/* Of a small container only a part is for us; the rest is for the programs that read. */
-static uint64_t cache_bytes(const struct options *options) {
-    uint64_t wanted = options->cache ? options->cache : CACHE_DEFAULT;
+/* What the daemon may use: half of it is for verified blocks, a quarter for replies, the rest for passes and
+ * what there is besides. Of a small container only a part is for us; the rest is for the programs that read.
+ */
+static uint64_t memory_bytes(const struct options *options) {
+    uint64_t wanted = options->cache ? options->cache : MEMORY_DEFAULT;
     uint64_t allowed = memory_limit() / 4;
     return wanted < allowed ? wanted : allowed;
 }
@@ -82,7 +84,7 @@ static int open_checkpoint(const struct options *options, struct ckpt **ret_ckpt
         .verify = (enum ckpt_verify_mode)options->verify,
         .contract = options->contract,
         .manifest = options->manifest,
-        .cache_bytes = cache_bytes(options),
+        .cache_bytes = memory_bytes(options) / 2 + 1, /* 0 would mean the default */
         .log = {.say = log_say, .arg = &the_log, .redact = options->redact},
         .progress = options->verify == CKPT_VERIFY_FULL && isatty(STDERR_FILENO) ? &progress : NULL,
     };
@@ -167,7 +169,7 @@ static int mount_checkpoint(const struct options *options, const char *path, str
     int rc = open_checkpoint(options, &ckpt);
     if (rc != EXIT_FINE)
         return rc;
-    if (front_init(&front, ckpt) != 0)
+    if (front_init(&front, ckpt, memory_bytes(options) / 4) != 0)
         rc = complain(EXIT_SYSTEM, options->source, "no memory");
     else {
         rc = mount_and_serve(&watch);

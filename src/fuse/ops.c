@@ -18,6 +18,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn) {
      * is asked about alone), and for names alone elsewhere, which takes a sixth of the time. */
     conn->want |= conn->capable & (FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_PARALLEL_DIROPS |
                                       FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
+    conn->max_write =
+        (unsigned)POOL_BUFFER_BYTES; /* of reads, too: the number of pages in a request follows */
     conn->max_background = BACKGROUND;
     conn->congestion_threshold = BACKGROUND * 3 / 4;
     sem_post(&front->initialized);

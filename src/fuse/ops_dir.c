@@ -2,8 +2,6 @@
 /* Directories have no state: an offset is the number of entries before it, "." and ".." included. */
 #include "fuse/ops.h"
 
-#include <errno.h>
-
 /* Entry number `at` of dir, counting "." and ".."; NOENT past the last. */
 static int entry_at(
     struct front *front, uint64_t dir, uint64_t at, struct ckpt_dirent *ret_entry, struct ckpt_err *err) {
@@ -30,17 +28,16 @@ static size_t put_entry(
     return fuse_add_direntry_plus(req, bytes, cap, entry->name, &param, (off_t)(at + 1));
 }
 
+#define LIST_BYTES ((size_t)32 * 1024) /* what C libraries ask for at a time */
+
 static void list(fuse_req_t req, uint64_t dir, size_t size, uint64_t at, bool plus) {
     struct front *front = front_of(req);
     struct ckpt_dirent entry;
     struct ckpt_err err;
+    char bytes[LIST_BYTES];
     size_t used = 0;
     int rc;
-    char *bytes = front_scratch(front, size);
-    if (!bytes) {
-        fuse_reply_err(req, ENOMEM);
-        return;
-    }
+    size = size < sizeof bytes ? size : sizeof bytes;
     while ((rc = entry_at(front, dir, at, &entry, &err)) == 0) {
         size_t len = put_entry(req, bytes + used, size - used, &entry, at, plus);
         if (len > size - used)

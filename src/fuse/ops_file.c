@@ -94,19 +94,61 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *in
     fuse_reply_err(req, 0);
 }
 
+struct request {
+    struct ckpt_file *file;
+    uint64_t off;
+    size_t size;
+    const struct ckpt_cancel *cancel;
+};
+
+static int read_into(
+    const struct request *request, void *buf, size_t size, size_t *ret_len, struct ckpt_err *err) {
+    return ckpt_file_read(request->file, request->off, buf, size, ret_len, request->cancel, err);
+}
+
+/* Waits, without a buffer, for the digests that reading both ends waits for. */
+static int await_digests(const struct request *request, struct ckpt_err *err) {
+    struct request last = *request;
+    char byte;
+    size_t len;
+    last.off += request->size - 1;
+    int rc = read_into(request, &byte, 1, &len, err);
+    return rc ? rc : read_into(&last, &byte, 1, &len, err);
+}
+
+/* When most buffers are used, somebody may be waiting for a long digest. */
+static int await_buffer(
+    struct pool *pool, const struct request *request, char **ret_bytes, struct ckpt_err *err) {
+    char *bytes = pool_try(pool);
+    int rc = bytes || !request->size ? 0 : await_digests(request, err);
+    if (rc)
+        return rc;
+    if (!bytes && !(bytes = pool_wait(pool))) {
+        *err = (struct ckpt_err){.code = CKPT_E_NOMEM};
+        return CKPT_E_NOMEM;
+    }
+    *ret_bytes = bytes;
+    return 0;
+}
+
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *info) {
     struct front *front = fuse_req_userdata(req);
     const struct ckpt_cancel cancel = {.asked = unwanted, .arg = req};
+    const struct request request = {
+        handle_of(info)->file, (uint64_t)off, size < POOL_BUFFER_BYTES ? size : POOL_BUFFER_BYTES, &cancel};
     struct ckpt_err err;
+    char *bytes;
     size_t len;
     (void)ino;
-    char *bytes = front_scratch(front, size);
-    if (!bytes)
-        fuse_reply_err(req, ENOMEM);
-    else if (ckpt_file_read(handle_of(info)->file, (uint64_t)off, bytes, size, &len, &cancel, &err) != 0)
+    if (await_buffer(&front->pool, &request, &bytes, &err) != 0) {
+        front_fail(req, &err);
+        return;
+    }
+    if (read_into(&request, bytes, request.size, &len, &err) != 0)
         front_fail(req, &err);
     else
         fuse_reply_buf(req, bytes, len);
+    pool_give(&front->pool, bytes);
 }
 
 void ops_add_files(struct fuse_lowlevel_ops *ops) {

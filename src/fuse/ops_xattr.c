@@ -3,6 +3,12 @@
 
 #include <errno.h>
 
+#define XATTR_BYTES ((size_t)64 * 1024) /* the kernel's limit */
+
+static size_t cap_of(size_t size) {
+    return size < XATTR_BYTES ? size : XATTR_BYTES;
+}
+
 /* What a call that wrote len bytes, or asked for their number with size 0, is answered with. */
 static void reply(
     fuse_req_t req, int rc, const struct ckpt_err *err, const char *bytes, size_t len, size_t size) {
@@ -21,26 +27,18 @@ static void reply(
 static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size) {
     struct front *front = front_of(req);
     struct ckpt_err err;
+    char bytes[XATTR_BYTES];
     size_t len = 0;
-    char *bytes = front_scratch(front, size);
-    if (!bytes) {
-        fuse_reply_err(req, ENOMEM);
-        return;
-    }
-    int rc = ckpt_xattr_get(front->ckpt, ino, name, bytes, size, &len, &err);
+    int rc = ckpt_xattr_get(front->ckpt, ino, name, bytes, cap_of(size), &len, &err);
     reply(req, rc, &err, bytes, len, size);
 }
 
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size) {
     struct front *front = front_of(req);
     struct ckpt_err err;
+    char bytes[XATTR_BYTES];
     size_t len = 0;
-    char *bytes = front_scratch(front, size);
-    if (!bytes) {
-        fuse_reply_err(req, ENOMEM);
-        return;
-    }
-    int rc = ckpt_xattr_list(front->ckpt, ino, bytes, size, &len, &err);
+    int rc = ckpt_xattr_list(front->ckpt, ino, bytes, cap_of(size), &len, &err);
     reply(req, rc, &err, bytes, len, size);
 }
 

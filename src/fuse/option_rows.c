@@ -34,7 +34,7 @@ static const struct option_row word_rows[] = {
     {"allow_root", NULL, OPTION_SET, AT(allow_root), 0, "", "let root in, too"},
     {"xattr", NULL, OPTION_SET, AT(xattr), 0, "", "attributes user.ckptfs.* (`ls -l` gets slower)"},
     {"noxattr", NULL, OPTION_CLEAR, AT(xattr), 0, "", "no attributes (default)"},
-    {"cache=", NULL, OPTION_SIZE, AT(cache), 0, "SIZE", "bound of the memory for verified blocks (default: 64M)"},
+    {"cache=", NULL, OPTION_SIZE, AT(cache), 0, "SIZE", "bound of the memory for blocks and replies (default: 64M)"},
     {"readahead=", NULL, OPTION_SIZE, AT(readahead), 0, "SIZE", "the kernel's read-ahead (default: 1M), if permitted"},
     {"idle_timeout=", NULL, OPTION_NUMBER, AT(idle_timeout), INT_MAX, "SECONDS",
         "unmount when unused for so long (at most twice)"},

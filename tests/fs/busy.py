@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 import lib
 import make
 
-READERS = 40  # more than the kernel lets run in the background by itself
+READERS = 40  # more than the kernel lets run in the background by itself, and more than there are buffers
 
 file = lib.path("large.oam")
 make.oam_sparse(file, [("big", 1 << 40), ("end", 3)])
@@ -30,8 +30,9 @@ def await_news(fd):
 
 
 def readers(count):
-    command = ["dd", "if=%s/raw/tensors/big.bin" % lib.MOUNT, "bs=4k", "count=1", "of=/dev/null", "status=none"]
-    return [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(count)]
+    """Each at another place: who waits for the same page makes no request."""
+    command = ["dd", "if=%s/raw/tensors/big.bin" % lib.MOUNT, "bs=4M", "count=1", "of=/dev/null", "status=none"]
+    return [subprocess.Popen([*command, "skip=%d" % number], stderr=subprocess.DEVNULL) for number in range(count)]
 
 
 def stop(processes, number):
