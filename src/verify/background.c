@@ -32,7 +32,7 @@ static bool stop_asked(void *arg) {
 static bool check_span(struct guard *guard, uint64_t first, uint64_t count, void *scratch) {
     const struct ckpt_cancel cancel = {stop_asked, guard};
     uint64_t bad;
-    if (unit_get(guard->table, first).at.len > GUARD_BLOCK_BYTES)
+    if (unit_get(guard->table, first).at.len > SPAN_SMALL_BYTES)
         return jobs_idle(guard->jobs, first, &cancel, NULL) != CKPT_E_INTR;
     guard_check_small(guard, first, count, scratch, &bad, NULL);
     return true;

@@ -35,7 +35,7 @@ int guard_check_small(struct guard *guard, uint64_t first, uint64_t count, void 
 static int check_span(void *arg, uint64_t first, uint64_t count, void *scratch, uint64_t *ret_bad,
     const struct ckpt_cancel *cancel, const struct ckpt_progress *progress, struct ckpt_err *err) {
     struct guard *guard = arg;
-    if (unit_get(guard->table, first).at.len <= GUARD_BLOCK_BYTES)
+    if (unit_get(guard->table, first).at.len <= SPAN_SMALL_BYTES)
         return guard_check_small(guard, first, count, scratch, ret_bad, err);
     return jobs_need(guard->jobs, first, JOBS_HERE, cancel, progress, err);
 }
@@ -58,7 +58,7 @@ int guard_check_unit(
     if (guard_idle(guard))
         return 0;
     uint64_t len = unit_get(guard->table, unit).at.len;
-    if (len <= GUARD_BLOCK_BYTES)
+    if (len <= SPAN_SMALL_BYTES)
         return check_one_small(guard, unit, len, err);
     return jobs_need(guard->jobs, unit, JOBS_CREW, cancel, NULL, err);
 }

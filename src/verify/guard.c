@@ -8,24 +8,37 @@
 #include <stdlib.h>
 
 #define CACHE_DEFAULT ((uint64_t)64 << 20)
-#define WORKERS_MIN 4 /* one long section must not keep the others waiting */
+#define CACHE_SHARE 4   /* of cache_bytes, for blocks */
+#define DIGESTS_SHARE 8 /* of cache_bytes, for block digests */
+#define WORKERS_MIN 4   /* one long section must not keep the others waiting */
 
 static unsigned workers(void) {
     unsigned cores = crew_cores();
     return cores < WORKERS_MIN ? WORKERS_MIN : cores;
 }
 
+/* The finest blocks whose digests, all of them, stay within their share. */
+static uint64_t block_bytes_for(uint64_t source_bytes, uint64_t cache_bytes) {
+    uint64_t bytes = GUARD_BLOCK_BYTES;
+    while (bytes < GUARD_BLOCK_BYTES_MAX &&
+           source_bytes / bytes > cache_bytes / DIGESTS_SHARE / sizeof(uint64_t))
+        bytes *= 2;
+    return bytes;
+}
+
 static int furnish(struct guard *guard, struct ckpt_err *err) {
     uint64_t cache_bytes = guard->options.cache_bytes ? guard->options.cache_bytes : CACHE_DEFAULT;
-    uint64_t cache_blocks = ovf_min(cache_bytes / 2, guard->source->size) / GUARD_BLOCK_BYTES + 1;
+    guard->block_bytes = block_bytes_for(guard->source->size, cache_bytes);
+    uint64_t cache_blocks = ovf_min(cache_bytes / CACHE_SHARE, guard->source->size) / guard->block_bytes + 1;
     int rc = block_key_new(&guard->key, err);
     if (!rc)
         rc = ledger_new(guard->table, guard->source->size, &guard->options.log, &guard->ledger, err);
     if (!rc)
-        rc = cache_new(GUARD_BLOCK_BYTES, cache_blocks, &guard->cache, err);
+        rc = cache_new(guard->block_bytes, cache_blocks, &guard->cache, err);
     if (!rc)
         rc = crew_new(workers(), &guard->crew, err);
-    const struct jobs_over over = {guard->source, guard->table, &guard->key, guard->ledger, guard->crew};
+    const struct jobs_over over = {
+        guard->source, guard->table, &guard->key, guard->block_bytes, guard->ledger, guard->crew};
     if (!rc)
         rc = jobs_new(&over, &guard->jobs, err);
     return rc;

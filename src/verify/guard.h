@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The guard: the only door through which source bytes leave, and it opens only for what the ledger has
- * verified. What was verified is what is served: while a unit larger than one block is streamed, a keyed
- * digest of each block is kept, and every later read from the source is checked against it. A smaller unit
- * is checked by its own digest at every read.
+ * verified. What was verified is what is served: while a unit of more than 16 KiB is streamed, a keyed
+ * digest of each block (16 KiB, or more where a source is very large) is kept, and every later read from the
+ * source is checked against it. A smaller unit is checked by its own digest at every read.
  *
  * Without digests (plain safetensors) bytes are served as they are, and CHANGED is returned once the
  * source's size or modification time differ. In mode OFF nothing at all is checked.
@@ -17,13 +17,19 @@
 #include "source/source.h"
 #include "verify/witness.h"
 
-#define GUARD_BLOCK_BYTES ((uint64_t)128 * 1024)
+/* A block, at the least: of a source with more of them than their digests may take memory, twice as much, or
+ * four times, and so on. */
+#define GUARD_BLOCK_BYTES ((uint64_t)16 * 1024)
+#define GUARD_BLOCK_BYTES_MAX ((uint64_t)512 * 1024)
 
 struct guard;
 
 struct guard_options {
     enum ckpt_verify_mode mode;
-    uint64_t cache_bytes; /* bound of the memory for block buffers and block digests' cache; 0: 64 MiB */
+    /* The memory of the whole program for verified reads; 0: 64 MiB. The guard takes a quarter of it for
+     * blocks, an eighth for their digests and an eighth for the buffers of passes; half of it is left to who
+     * replies. */
+    uint64_t cache_bytes;
     struct ckpt_log log;
 };
 

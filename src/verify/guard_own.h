@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-_Static_assert(SPAN_SMALL_BYTES == GUARD_BLOCK_BYTES, "a small unit is one block");
+_Static_assert(SPAN_SMALL_BYTES <= GUARD_BLOCK_BYTES, "a small unit fits a cached block");
 
 struct guard {
     struct source *source;
@@ -23,6 +23,7 @@ struct guard {
     struct witness *witness; /* NULL: nothing was witnessed */
     struct guard_options options;
     struct block_key key;
+    uint64_t block_bytes;
     struct ledger *ledger;
     struct cache *cache;
     struct crew *crew;

@@ -108,9 +108,9 @@ static void keep_block(void *arg, uint64_t index, const void *bytes, size_t len)
 static int job_begin(struct job *job, struct ckpt_err *err) {
     const struct jobs_over *over = &job->jobs->over;
     struct unit unit = unit_get(over->table, job->index);
-    const struct pass_sink sink = {GUARD_BLOCK_BYTES, keep_block, job};
+    const struct pass_sink sink = {over->block_bytes, keep_block, job};
     if (!job->blocks)
-        job->blocks = calloc((size_t)((unit.at.len - 1) / GUARD_BLOCK_BYTES + 1), sizeof *job->blocks);
+        job->blocks = calloc((size_t)((unit.at.len - 1) / over->block_bytes + 1), sizeof *job->blocks);
     if (!job->blocks)
         return err_set(err, CKPT_E_NOMEM, "no memory for the digests of %llu bytes' blocks",
             (unsigned long long)unit.at.len);

@@ -18,6 +18,7 @@ struct jobs_over {
     struct source *source;
     const struct unit_table *table;
     const struct block_key *key;
+    uint64_t block_bytes; /* of which digests are kept */
     struct ledger *ledger;
     struct crew *crew;
 };

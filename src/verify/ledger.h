@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ledger: what is known of each unit. A byte a unit, and more only for what was found: the digests of the
- * blocks of verified units larger than one block, and what is wrong with corrupt ones. A unit that is corrupt
+ * blocks of verified large units, and what is wrong with corrupt ones. A unit that is corrupt
  * stays so.
  *
  * Threads: every call from any thread. The log is told outside of all locks, once for each corrupt unit.

@@ -32,9 +32,9 @@ static int read_source(
 static int check_blocks(struct guard *guard, uint64_t index, const struct unit *unit, uint64_t off,
     const uint8_t *bytes, size_t len, struct ckpt_err *err) {
     const uint64_t *digests = ledger_blocks(guard->ledger, index);
-    uint64_t block = (off - unit->at.off) / GUARD_BLOCK_BYTES;
-    for (size_t at = 0; at < len; at += GUARD_BLOCK_BYTES, block++) {
-        size_t take = (size_t)ovf_min(GUARD_BLOCK_BYTES, len - at);
+    uint64_t bytes_each = guard->block_bytes, block = (off - unit->at.off) / bytes_each;
+    for (size_t at = 0; at < len; at += bytes_each, block++) {
+        size_t take = (size_t)ovf_min(bytes_each, len - at);
         if (block_digest(&guard->key, bytes + at, take) == digests[block])
             continue;
         ledger_changed(guard->ledger, index, off + at);
@@ -46,7 +46,7 @@ static int check_blocks(struct guard *guard, uint64_t index, const struct unit *
 static int check_block(struct guard *guard, uint64_t index, const struct unit *unit,
     const struct cache_block *block, struct ckpt_err *err) {
     const struct pass_tell tell = {guard_outcome, guard};
-    if (unit->at.len > GUARD_BLOCK_BYTES)
+    if (unit->at.len > SPAN_SMALL_BYTES)
         return check_blocks(guard, index, unit, block->key, block->bytes, block->len, err);
     return pass_bytes(guard->table, index, 1, block->bytes, &tell, err);
 }
@@ -85,13 +85,13 @@ static int read_part(struct guard *guard, uint64_t index, const struct unit *uni
 /* From a verified large unit: whole blocks straight into buf, the parts at both ends through the cache. */
 static int read_large(struct guard *guard, uint64_t index, const struct unit *unit, uint64_t off,
     uint8_t *buf, size_t len, struct ckpt_err *err) {
-    uint64_t unit_end = unit->at.off + unit->at.len, end = off + len;
+    uint64_t unit_end = unit->at.off + unit->at.len, end = off + len, block = guard->block_bytes;
     int rc = 0;
     for (size_t take; !rc && off < end; off += take, buf += take) {
-        uint64_t start = off - (off - unit->at.off) % GUARD_BLOCK_BYTES;
-        struct range at = {start, ovf_min(GUARD_BLOCK_BYTES, unit_end - start)};
+        uint64_t start = off - (off - unit->at.off) % block;
+        struct range at = {start, ovf_min(block, unit_end - start)};
         if (off == start && end - off >= at.len) {
-            uint64_t whole = end == unit_end ? end : end - (end - unit->at.off) % GUARD_BLOCK_BYTES;
+            uint64_t whole = end == unit_end ? end : end - (end - unit->at.off) % block;
             take = (size_t)(whole - off);
             rc = read_source(guard, unit, off, buf, take, err);
             if (!rc)
@@ -174,7 +174,7 @@ static void begin_ahead(struct guard *guard, uint64_t index, uint64_t end) {
         struct range at = unit_get(guard->table, i).at;
         if (at.off >= end)
             break;
-        if (at.len > GUARD_BLOCK_BYTES && (i == index || at.len <= AHEAD_BYTES_MAX) &&
+        if (at.len > SPAN_SMALL_BYTES && (i == index || at.len <= AHEAD_BYTES_MAX) &&
             ledger_state(guard->ledger, i) == UNIT_UNKNOWN)
             jobs_begin(guard->jobs, i);
     }
@@ -223,7 +223,7 @@ static int serve(struct guard *guard, struct request request, struct ckpt_err *e
         if (!span_find(guard->table, request.off, &index))
             return err_set(err, CKPT_E_INVAL, "no digest covers the byte at offset %" PRIu64, request.off);
         struct unit unit = unit_get(guard->table, index);
-        bool large = unit.at.len > GUARD_BLOCK_BYTES;
+        bool large = unit.at.len > SPAN_SMALL_BYTES;
         rc = large ? serve_large(guard, index, &unit, &request, &take, err)
                    : serve_small(guard, index, &unit, &request, &take, err);
     }

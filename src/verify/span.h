@@ -6,7 +6,7 @@
 #include "catalog/catalog.h"
 
 /* A unit no larger than this is small: read whole, and checked by its own digest at every read. */
-#define SPAN_SMALL_BYTES ((uint64_t)128 * 1024)
+#define SPAN_SMALL_BYTES ((uint64_t)16 * 1024)
 
 /* The unit that holds the byte at off; false when none does. Units without bytes hold nothing. */
 bool span_find(const struct unit_table *table, uint64_t off, uint64_t *ret_index);

@@ -7,7 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define B GUARD_BLOCK_BYTES
+#define BLOCK GUARD_BLOCK_BYTES
+#define B (8 * BLOCK)
 
 #ifdef __has_feature /* clang's way to say it */
 #if __has_feature(thread_sanitizer)
@@ -111,12 +112,13 @@ static void read_around(
 }
 
 START_TEST(chunks_are_exact_at_every_edge) {
-    static const uint64_t chunks[] = {1, 16, 1000, 4096, 65537, B - 1, B, B + 1, 2 * B, 2 * B + 777};
+    static const uint64_t chunks[] = {
+        1, 16, 1000, 4096, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 777, B + 1};
     struct scene scene;
     uint64_t chunk = chunks[_i], size = 4096 + 3 * chunk + chunk / 2 + 1;
     chunk_scene(&scene, size, 4096, chunk);
-    const uint64_t edges[] = {
-        4096, 4096 + 1, 4096 + chunk, 4096 + 2 * chunk, 4096 + ovf_min(B, chunk / 2), 4096 + 3 * chunk, size};
+    const uint64_t edges[] = {4096, 4096 + 1, 4096 + chunk, 4096 + 2 * chunk,
+        4096 + ovf_min(BLOCK, chunk / 2), 4096 + 3 * chunk, size};
     read_around(&scene, edges, sizeof edges / sizeof *edges, 4096, size);
     ck_assert_int_eq(guard_range_state(scene.guard, (struct range){4096, size - 4096}), UNIT_VERIFIED);
     scene_end(&scene);
@@ -169,6 +171,24 @@ START_TEST(sequential_reads_that_straddle_blocks_read_each_block_once) {
     for (uint64_t at = start + 1; at + B < SECTIONS_END; at += B)
         read_ok(&scene, at, B);
     ck_assert_uint_eq(scene.faulty->watched_reads, 1);
+    scene_end(&scene);
+}
+END_TEST
+
+/* Its digests in 16 KiB blocks would take more than an eighth of the cache. */
+START_TEST(little_memory_means_larger_blocks) {
+    struct scene scene;
+    struct ckpt_err err = {0};
+    scene_begin(&scene, SECTIONS_END);
+    scene.table = sections_over(scene.faulty, sections, 3);
+    scene_guard(&scene, CKPT_VERIFY_LAZY, 4096);
+    uint64_t start = sections[WEIGHTS].off;
+    const uint64_t edges[] = {
+        start + 1, start + BLOCK, start + 4 * BLOCK, start + 9 * BLOCK, SECTIONS_END - 1};
+    read_around(&scene, edges, 5, start, SECTIONS_END);
+    scene.faulty->bytes[start + 7 * BLOCK] ^= 1;
+    read_ok(&scene, start, (size_t)(4 * BLOCK));
+    ck_assert_int_eq(read_at(&scene, start + 4 * BLOCK, 1, &err), CKPT_E_CORRUPT);
     scene_end(&scene);
 }
 END_TEST
@@ -852,6 +872,7 @@ int main(void) {
     tcase_add_loop_test(tcase, many_tiny_chunks_work, 0, 2);
     tcase_add_test(tcase, sections_are_exact_and_what_lies_between_is_refused);
     tcase_add_test(tcase, sequential_reads_that_straddle_blocks_read_each_block_once);
+    tcase_add_test(tcase, little_memory_means_larger_blocks);
     tcase_add_test(tcase, short_preads_do_no_harm);
     tcase_add_test(tcase, tables_that_leave_the_source_are_refused);
     tcase_add_test(tcase, one_flipped_bit_costs_one_section);

@@ -15,7 +15,7 @@
 
 START_TEST(spans_hold_small_neighbours_only) {
     struct unit list[] = {{.at = {100, 50}}, {.at = {150, 0}}, {.at = {150, 60}}, {.at = {300, 5}},
-        {.at = {305, 200 * K}}, {.at = {305 + 200 * K, 128 * K}}};
+        {.at = {305, 200 * K}}, {.at = {305 + 200 * K, SPAN_SMALL_BYTES}}};
     struct unit_table table = {.list = list, .count = 6};
     ck_assert_uint_eq(span_small(&table, 0, K), 3);
     ck_assert_uint_eq(span_small(&table, 0, 109), 2);
