@@ -18,8 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define READAHEAD_KIB 1024 /* the largest READ there is; more gains nothing */
-#define DEAD_MAX 16        /* dead mounts on top of each other */
+/* Measured: reading from start to end is as quick as with 1024 and up to a third quicker than with the
+ * kernel's 128, while random rows of a mapping, around each of which the kernel reads that much, take 1.25
+ * times as long as with 128; with 1024 it is 1.6 times. */
+#define READAHEAD_KIB 256
+#define DEAD_MAX 16 /* dead mounts on top of each other */
 
 extern char **environ;
 

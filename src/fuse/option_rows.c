@@ -35,7 +35,7 @@ static const struct option_row word_rows[] = {
     {"xattr", NULL, OPTION_SET, AT(xattr), 0, "", "attributes user.ckptfs.* (`ls -l` gets slower)"},
     {"noxattr", NULL, OPTION_CLEAR, AT(xattr), 0, "", "no attributes (default)"},
     {"cache=", NULL, OPTION_SIZE, AT(cache), 0, "SIZE", "bound of the memory for blocks and replies (default: 64M)"},
-    {"readahead=", NULL, OPTION_SIZE, AT(readahead), 0, "SIZE", "the kernel's read-ahead (default: 1M), if permitted"},
+    {"readahead=", NULL, OPTION_SIZE, AT(readahead), 0, "SIZE", "the kernel's read-ahead (default: 256K), if permitted"},
     {"idle_timeout=", NULL, OPTION_NUMBER, AT(idle_timeout), INT_MAX, "SECONDS",
         "unmount when unused for so long (at most twice)"},
     {"notify_fd=", NULL, OPTION_NUMBER, AT(notify_fd), INT_MAX, "N", "write 's' there when mounted, 'f' on failure"},

@@ -167,8 +167,8 @@ ahead() {
     cat "/sys/class/bdi/$(mountpoint -d "$mnt")/read_ahead_kb"
 }
 if [ -w "/sys/class/bdi/$(mountpoint -d "$top" || echo 0:0)/read_ahead_kb" ] || [ "$(id -u)" -eq 0 ]; then
-    ok "$ckptfs" "$oam" "$mnt" && is 'read-ahead' "$(ahead)" 1024 && off
-    ok "$ckptfs" "$oam" "$mnt" -o readahead=256K && is 'read-ahead' "$(ahead)" 256 && off
+    ok "$ckptfs" "$oam" "$mnt" && is 'read-ahead' "$(ahead)" 256 && off
+    ok "$ckptfs" "$oam" "$mnt" -o readahead=512K && is 'read-ahead' "$(ahead)" 512 && off
     ok "$ckptfs" "$oam" "$mnt" -o readahead=0 && is 'read-ahead' "$(ahead)" 0 && off
 fi
 ok "$ckptfs" "$oam" "$mnt" -o cache=1M && ok cat "$mnt/config.json" && off
