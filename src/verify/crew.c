@@ -4,13 +4,18 @@
 #include "verify/thread.h"
 #include "verify/tick.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+struct queue {
+    struct crew_task *head, **tail;
+};
 
 struct crew {
     pthread_mutex_t lock;
     pthread_cond_t work;
-    struct crew_task *head, **tail;
+    struct queue urgent, other;
     unsigned queued, idle, threads, max;
     bool quit;
     pid_t pid; /* whose threads these are */
@@ -18,7 +23,9 @@ struct crew {
 };
 
 unsigned crew_cores(void) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t set;
+    long cores =
+        sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
     return cores < 1 ? 1 : cores > CREW_MAX ? CREW_MAX : (unsigned)cores;
 }
 
@@ -28,31 +35,58 @@ int crew_new(unsigned threads, struct crew **ret_crew, struct ckpt_err *err) {
         return err_set(err, CKPT_E_NOMEM, "no memory for worker threads");
     pthread_mutex_init(&crew->lock, NULL);
     pthread_cond_init(&crew->work, NULL);
-    crew->tail = &crew->head;
+    crew->urgent.tail = &crew->urgent.head;
+    crew->other.tail = &crew->other.head;
     crew->max = threads;
     crew->pid = getpid();
     *ret_crew = crew;
     return 0;
 }
 
-static struct crew_task *take(struct crew *crew) {
-    struct crew_task *task = crew->head;
-    crew->head = task->next;
-    if (!crew->head)
-        crew->tail = &crew->head;
+/* ---- queues (under the lock) ------------------------------------------------------------------------- */
+
+static bool any(const struct crew *crew) {
+    return crew->urgent.head || crew->other.head;
+}
+
+static void put(struct crew *crew, struct queue *queue, struct crew_task *task) {
+    task->next = NULL;
+    *queue->tail = task;
+    queue->tail = &task->next;
+    crew->queued++;
+}
+
+static bool withdraw_from(struct crew *crew, struct queue *queue, struct crew_task *task) {
+    struct crew_task **at = &queue->head;
+    while (*at && *at != task)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    *at = task->next;
+    if (!*at)
+        queue->tail = at;
     crew->queued--;
+    return true;
+}
+
+static struct crew_task *take(struct crew *crew) {
+    struct queue *queue = crew->urgent.head ? &crew->urgent : &crew->other;
+    struct crew_task *task = queue->head;
+    withdraw_from(crew, queue, task);
     return task;
 }
+
+/* ---- threads ----------------------------------------------------------------------------------------- */
 
 static void *worker(void *arg) {
     struct crew *crew = arg;
     pthread_mutex_lock(&crew->lock);
     for (;;) {
         crew->idle++;
-        while (!crew->head && !crew->quit)
+        while (!any(crew) && !crew->quit)
             pthread_cond_wait(&crew->work, &crew->lock);
         crew->idle--;
-        if (!crew->head)
+        if (!any(crew))
             break;
         struct crew_task *task = take(crew);
         pthread_mutex_unlock(&crew->lock);
@@ -72,7 +106,7 @@ static void forget_parent(struct crew *crew) {
     pthread_cond_init(&crew->work, NULL);
 }
 
-bool crew_hand(struct crew *crew, struct crew_task *task) {
+bool crew_hand(struct crew *crew, struct crew_task *task, bool urgent) {
     pthread_mutex_lock(&crew->lock);
     forget_parent(crew);
     if (crew->idle <= crew->queued && crew->threads < crew->max &&
@@ -80,28 +114,23 @@ bool crew_hand(struct crew *crew, struct crew_task *task) {
         crew->threads++;
     bool taken = crew->threads > 0;
     if (taken) {
-        task->next = NULL;
-        *crew->tail = task;
-        crew->tail = &task->next;
-        crew->queued++;
+        put(crew, urgent ? &crew->urgent : &crew->other, task);
         pthread_cond_signal(&crew->work);
     }
     pthread_mutex_unlock(&crew->lock);
     return taken;
 }
 
+void crew_hurry(struct crew *crew, struct crew_task *task) {
+    pthread_mutex_lock(&crew->lock);
+    if (withdraw_from(crew, &crew->other, task))
+        put(crew, &crew->urgent, task);
+    pthread_mutex_unlock(&crew->lock);
+}
+
 static bool withdraw(struct crew *crew, struct crew_task *task) {
     pthread_mutex_lock(&crew->lock);
-    struct crew_task **at = &crew->head;
-    while (*at && *at != task)
-        at = &(*at)->next;
-    bool found = *at;
-    if (found) {
-        *at = task->next;
-        if (!*at)
-            crew->tail = at;
-        crew->queued--;
-    }
+    bool found = withdraw_from(crew, &crew->urgent, task);
     pthread_mutex_unlock(&crew->lock);
     return found;
 }
@@ -152,7 +181,7 @@ static unsigned hand_out(struct crew *crew, struct share *share, struct hand *ha
         pthread_mutex_lock(&share->lock);
         share->under_way++;
         pthread_mutex_unlock(&share->lock);
-        if (!crew_hand(crew, &hands[taken].task))
+        if (!crew_hand(crew, &hands[taken].task, true))
             break;
     }
     if (taken < count) {

@@ -24,8 +24,10 @@ struct crew_task {
 int crew_new(unsigned threads, struct crew **ret_crew, struct ckpt_err *err);
 void crew_free(struct crew *crew); /* runs what was handed in, then ends the threads; NULL is allowed */
 
-/* False when no thread can be had: the task was not taken. */
-bool crew_hand(struct crew *crew, struct crew_task *task);
+/* urgent: before all that are not. False when no thread can be had: the task was not taken. */
+bool crew_hand(struct crew *crew, struct crew_task *task, bool urgent);
+/* Makes a task urgent that still waits; nothing happens to another one, which need not be the crew's. */
+void crew_hurry(struct crew *crew, struct crew_task *task);
 
 /*
  * Runs work(arg) on up to `hands` threads at once (work shares out what there is to do by itself) and returns
@@ -35,6 +37,6 @@ bool crew_hand(struct crew *crew, struct crew_task *task);
 void crew_share(
     struct crew *crew, unsigned hands, void (*work)(void *arg), void (*tick)(void *arg), void *arg);
 
-unsigned crew_cores(void); /* processors online, 1 to CREW_MAX */
+unsigned crew_cores(void); /* processors that this process may use, 1 to CREW_MAX */
 
 #endif

@@ -37,10 +37,10 @@ static int furnish(struct guard *guard, struct ckpt_err *err) {
         rc = cache_new(guard->block_bytes, cache_blocks, &guard->cache, err);
     if (!rc)
         rc = crew_new(workers(), &guard->crew, err);
-    const struct jobs_over over = {
+    guard->over = (struct jobs_over){
         guard->source, guard->table, &guard->key, guard->block_bytes, guard->ledger, guard->crew};
     if (!rc)
-        rc = jobs_new(&over, &guard->jobs, err);
+        rc = jobs_new(&guard->over, &guard->jobs, err);
     return rc;
 }
 

@@ -4,6 +4,7 @@
 #define VERIFY_GUARD_OWN_H
 
 #include "hash/block.h"
+#include "verify/ahead.h"
 #include "verify/cache.h"
 #include "verify/crew.h"
 #include "verify/guard.h"
@@ -27,7 +28,9 @@ struct guard {
     struct ledger *ledger;
     struct cache *cache;
     struct crew *crew;
+    struct jobs_over over;
     struct jobs *jobs;
+    struct ahead ahead;
 
     pthread_mutex_t lock; /* guards the list of ranges that were vouched for */
     struct range *vouched;

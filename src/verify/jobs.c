@@ -182,11 +182,11 @@ static void job_task(struct crew_task *task) {
 
 /* ---- those who wait (under the lock) ----------------------------------------------------------------- */
 
-static bool hand_to_crew(struct job *job) {
+static bool hand_to_crew(struct job *job, bool urgent) {
     job->task.run = job_task;
     job->state = JOB_RUNNING;
     atomic_store(&job->stop, false);
-    if (crew_hand(job->jobs->over.crew, &job->task))
+    if (crew_hand(job->jobs->over.crew, &job->task, urgent))
         return true;
     job->state = JOB_PAUSED;
     return false;
@@ -229,10 +229,12 @@ static bool wait_while_running(struct job *job, const struct ckpt_cancel *cancel
 static bool attend(struct job *job, enum jobs_where where, const struct ckpt_cancel *cancel,
     const struct ckpt_progress *progress) {
     int rc;
-    if (job->state == JOB_RUNNING)
+    if (job->state == JOB_RUNNING) {
         atomic_store(&job->stop, job->idle);
-    else if (where == JOBS_HERE || !hand_to_crew(job))
+        crew_hurry(job->jobs->over.crew, &job->task);
+    } else if (where == JOBS_HERE || !hand_to_crew(job, true)) {
         return run_here(job, false, cancel, progress, &rc, NULL);
+    }
     return wait_while_running(job, cancel);
 }
 
@@ -287,7 +289,7 @@ void jobs_begin(struct jobs *jobs, uint64_t index) {
     if (ledger_state(jobs->over.ledger, index) == UNIT_UNKNOWN && !job_find(jobs, index)) {
         struct job *job = job_of(jobs, index);
         if (job)
-            hand_to_crew(job);
+            hand_to_crew(job, false);
     }
     pthread_mutex_unlock(&jobs->lock);
 }

@@ -6,10 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define AHEAD_UNITS 16                       /* passes begun for one request */
-#define AHEAD_BYTES_MAX ((uint64_t)64 << 20) /* a longer unit waits until its turn comes */
-#define SHARE_BYTES ((uint64_t)512 * 1024)   /* from here on several threads hash faster than one */
-#define KEEP_BYTES_MIN 4096                  /* reading a smaller unit again is as cheap as looking it up */
+#define SHARE_BYTES ((uint64_t)512 * 1024) /* from here on several threads hash faster than one */
+#define KEEP_BYTES_MIN 4096                /* reading a smaller unit again is as cheap as looking it up */
 
 void guard_outcome(void *arg, uint64_t index, bool holds, const uint8_t found[32]) {
     struct guard *guard = arg;
@@ -168,18 +166,6 @@ static int read_run(
 
 /* ---- requests ---------------------------------------------------------------------------------------- */
 
-/* The passes over the units that a request spans run beside each other. */
-static void begin_ahead(struct guard *guard, uint64_t index, uint64_t end) {
-    for (uint64_t i = index; i < guard->table->count && i - index < AHEAD_UNITS; i++) {
-        struct range at = unit_get(guard->table, i).at;
-        if (at.off >= end)
-            break;
-        if (at.len > SPAN_SMALL_BYTES && (i == index || at.len <= AHEAD_BYTES_MAX) &&
-            ledger_state(guard->ledger, i) == UNIT_UNKNOWN)
-            jobs_begin(guard->jobs, i);
-    }
-}
-
 struct request {
     uint64_t off;
     uint8_t *buf;
@@ -191,8 +177,6 @@ struct request {
 static int serve_large(struct guard *guard, uint64_t index, const struct unit *unit,
     const struct request *request, size_t *ret_take, struct ckpt_err *err) {
     size_t take = (size_t)ovf_min(request->len, unit->at.off + unit->at.len - request->off);
-    if (take < request->len)
-        begin_ahead(guard, index, request->off + request->len);
     int rc = jobs_need(guard->jobs, index, JOBS_CREW, request->cancel, NULL, err);
     if (!rc)
         rc = read_large(guard, index, unit, request->off, request->buf, take, err);
@@ -222,6 +206,9 @@ static int serve(struct guard *guard, struct request request, struct ckpt_err *e
             return err_set(err, CKPT_E_INTR, "interrupted");
         if (!span_find(guard->table, request.off, &index))
             return err_set(err, CKPT_E_INVAL, "no digest covers the byte at offset %" PRIu64, request.off);
+        if (!take)
+            ahead_begin(
+                &guard->ahead, guard->jobs, &guard->over, index, request.off, request.off + request.len);
         struct unit unit = unit_get(guard->table, index);
         bool large = unit.at.len > SPAN_SMALL_BYTES;
         rc = large ? serve_large(guard, index, &unit, &request, &take, err)

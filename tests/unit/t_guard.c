@@ -498,6 +498,23 @@ START_TEST(the_units_of_a_request_are_verified_side_by_side) {
 }
 END_TEST
 
+START_TEST(a_stream_is_verified_ahead) {
+    struct scene scene;
+    chunk_scene(&scene, 16 * B, 0, B);
+    read_ok(&scene, 0, B);
+    read_ok(&scene, 8 * B, B); /* here and there: nothing is begun */
+    for (uint64_t i = 1; i < 16; i++)
+        ck_assert_int_eq(guard_unit_state(scene.guard, i), i == 8 ? UNIT_VERIFIED : UNIT_UNKNOWN);
+    read_ok(&scene, B, B); /* goes on */
+    while (guard_unit_state(scene.guard, 2) != UNIT_VERIFIED ||
+           guard_unit_state(scene.guard, 3) != UNIT_VERIFIED)
+        sched_yield();
+    for (uint64_t i = 4; i < 16; i++) /* as far as it has come, and no further */
+        ck_assert_int_eq(guard_unit_state(scene.guard, i), i == 8 ? UNIT_VERIFIED : UNIT_UNKNOWN);
+    scene_end(&scene);
+}
+END_TEST
+
 struct wanderer {
     struct scene *scene;
     uint64_t seed;
@@ -887,6 +904,7 @@ int main(void) {
     tcase_add_test(tcase, a_pass_that_all_gave_up_goes_on_later);
     tcase_add_test(tcase, a_guard_may_be_freed_while_a_given_up_pass_runs);
     tcase_add_test(tcase, all_readers_hear_of_a_failure);
+    tcase_add_test(tcase, a_stream_is_verified_ahead);
     tcase_add_test(tcase, the_units_of_a_request_are_verified_side_by_side);
     tcase_add_loop_test(tcase, many_threads_read_exactly, 0, 4);
     tcase_add_test(tcase, a_child_starts_threads_of_its_own);
