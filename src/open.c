@@ -171,8 +171,11 @@ static int parse(struct court *court, const struct unit_judge *judge, struct ckp
 }
 
 static void say_what_was_lost(const struct ckpt_options *opt, const struct catalog *catalog) {
+    const char *line =
+        opt->log.redact ? "what is inside is shown as raw bytes: a damaged chunk keeps it from being parsed"
+                        : catalog->lost;
     if (catalog->lost && opt->log.say)
-        opt->log.say(opt->log.arg, catalog->lost);
+        opt->log.say(opt->log.arg, line);
 }
 
 int open_lazily(

@@ -39,17 +39,26 @@ static void put_encoding(struct tree *tree, const struct ref *ref, struct buf *b
     buf_puts(buf, encoding_names[tree_tensor(tree, ref)->encoding]);
 }
 
-/* An empty tensor stands or falls with what named it. */
+/* A file stands or falls with its bytes and with what named it. The head of a bare .oam lies in no unit, so
+ * it only counts where it is known to be corrupt. */
+static enum unit_state state_of(struct tree *tree, const struct ref *ref) {
+    struct range vouch[2] = {{0}}, range = tree_range(tree, ref);
+    tree_vouchers(tree, ref, vouch);
+    enum unit_state head = vouch[0].len ? guard_range_state(tree->guard, vouch[0]) : UNIT_VERIFIED;
+    enum unit_state index = guard_range_state(tree->guard, vouch[1]),
+                    data = guard_range_state(tree->guard, range);
+    if (head == UNIT_CORRUPT || index == UNIT_CORRUPT || data == UNIT_CORRUPT)
+        return UNIT_CORRUPT;
+    return index == UNIT_UNKNOWN || data == UNIT_UNKNOWN ? UNIT_UNKNOWN : UNIT_VERIFIED;
+}
+
 static void put_verified(struct tree *tree, const struct ref *ref, struct buf *buf) {
     static const char *const states[] = {
         [UNIT_UNKNOWN] = "no", [UNIT_VERIFIED] = "yes", [UNIT_CORRUPT] = "corrupt"};
-    struct range range = tree_range(tree, ref);
-    if (!range.len && is_tensor(ref))
-        range = tree->catalog->groups[ref->group].index;
     if (!tree->catalog->units.count || guard_mode(tree->guard) == CKPT_VERIFY_OFF)
         buf_puts(buf, "none");
     else
-        buf_puts(buf, states[guard_range_state(tree->guard, range)]);
+        buf_puts(buf, states[state_of(tree, ref)]);
 }
 
 static const struct attribute {

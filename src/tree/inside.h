@@ -46,6 +46,10 @@ const struct tensor *tree_tensor(const struct tree *tree, const struct ref *ref)
 /* The source range that the file shows; len 0 when it shows none. */
 struct range tree_range(const struct tree *tree, const struct ref *ref);
 
+/* What the file's name, shape and place were parsed from: the head of the file, and the index or document
+ * (left untouched where there is none). */
+void tree_vouchers(const struct tree *tree, const struct ref *ref, struct range vouch[2]);
+
 /* Only for files. Errors: NOMEM, LIMIT. */
 int view_make(struct tree *tree, const struct ref *ref, struct view *ret_view, struct ckpt_err *err);
 void view_done(struct view *view);

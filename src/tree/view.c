@@ -103,24 +103,24 @@ static int add_npy(
 }
 
 /* What names, shapes and places of this file were parsed from; the envelope's header vouches for itself. */
-static void set_vouchers(struct view *view, const struct tree *tree, const struct ref *ref) {
+void tree_vouchers(const struct tree *tree, const struct ref *ref, struct range vouch[2]) {
     const struct catalog *catalog = tree->catalog;
     switch (ref->content) {
     case CONTENT_DOCUMENT:
-        view->vouch[1] = catalog->documents[ref->number].from;
+        vouch[1] = catalog->documents[ref->number].from;
         break;
     case CONTENT_BLOB:
-        view->vouch[1] = catalog->blobs[ref->number].from;
+        vouch[1] = catalog->blobs[ref->number].from;
         break;
     case CONTENT_EXPORT:
     case CONTENT_NPY:
     case CONTENT_RAW:
-        view->vouch[1] = catalog->groups[ref->group].index;
+        vouch[1] = catalog->groups[ref->group].index;
         break;
     default:
         return;
     }
-    view->vouch[0] = catalog->head;
+    vouch[0] = catalog->head;
 }
 
 struct range tree_range(const struct tree *tree, const struct ref *ref) {
@@ -182,7 +182,7 @@ int view_make(struct tree *tree, const struct ref *ref, struct view *ret_view, s
     int rc = fill(&view, tree, ref, err);
     if (rc)
         return rc;
-    set_vouchers(&view, tree, ref);
+    tree_vouchers(tree, ref, view.vouch);
     *ret_view = view;
     return 0;
 }

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A source of a million bad units is one bad source: more details would cost memory, time and log lines. */
+#define FAULTS_MAX 1024
+
 /* What is wrong with a corrupt unit. */
 struct fault {
     uint64_t index;
@@ -126,13 +129,15 @@ static const struct fault *fault_of(const struct ledger *ledger, uint64_t index)
     return at < ledger->fault_count && ledger->faults[at].index == index ? &ledger->faults[at] : NULL;
 }
 
-/* Without memory for the details the state alone has to do: the unit is refused all the same. */
-static void note_fault(struct ledger *ledger, const struct fault *fault) {
+/* False: no details are kept, the state alone has to do. The unit is refused all the same. */
+static bool note_fault(struct ledger *ledger, const struct fault *fault) {
+    if (ledger->fault_count == FAULTS_MAX)
+        return false;
     if (ledger->fault_count == ledger->fault_cap) {
         size_t cap = ledger->fault_cap ? ledger->fault_cap * 2 : 8;
         struct fault *faults = reallocarray(ledger->faults, cap, sizeof *faults);
         if (!faults)
-            return;
+            return false;
         ledger->faults = faults;
         ledger->fault_cap = cap;
     }
@@ -141,6 +146,7 @@ static void note_fault(struct ledger *ledger, const struct fault *fault) {
     memmove(slot + 1, slot, (ledger->fault_count - at) * sizeof *slot);
     *slot = *fault;
     ledger->fault_count++;
+    return true;
 }
 
 static void say_fault(struct ledger *ledger, uint64_t index) {
@@ -153,16 +159,20 @@ static void mark_corrupt(struct ledger *ledger, const struct fault *fault) {
     uint64_t index = fault->index, len = unit_get(ledger->table, index).at.len;
     pthread_mutex_lock(&ledger->lock);
     enum unit_state was = ledger_state(ledger, index);
+    bool noted = false, last = false;
     if (was != UNIT_CORRUPT) {
-        note_fault(ledger, fault);
+        noted = note_fault(ledger, fault);
+        last = noted && ledger->fault_count == FAULTS_MAX;
         ledger->tally.corrupt++;
         ledger->tally.verified -= was == UNIT_VERIFIED;
         ledger->tally.bytes_verified -= was == UNIT_VERIFIED ? len : 0;
         set_state(ledger, index, UNIT_CORRUPT);
     }
     pthread_mutex_unlock(&ledger->lock);
-    if (was != UNIT_CORRUPT)
+    if (noted)
         say_fault(ledger, index);
+    if (last && ledger->log.say)
+        ledger->log.say(ledger->log.arg, "more damaged units will not be listed one by one");
 }
 
 void ledger_differs(struct ledger *ledger, uint64_t index, const uint8_t found[32]) {
@@ -182,10 +192,10 @@ int ledger_fault(struct ledger *ledger, uint64_t index, struct ckpt_err *err) {
     char name[PASS_NAME_BYTES];
     pthread_mutex_lock(&ledger->lock);
     const struct fault *known = fault_of(ledger, index);
-    struct fault fault = known ? *known : (struct fault){.changed = unit.at.off};
+    struct fault fault = known ? *known : (struct fault){.hashed = true};
     pthread_mutex_unlock(&ledger->lock);
     if (fault.hashed)
-        return pass_judge(&unit, fault.found, err);
+        return pass_judge(&unit, known ? fault.found : NULL, err);
     return err_set(err, CKPT_E_CORRUPT,
         "block at offset %" PRIu64 " of the %s at offset %" PRIu64 ", length %" PRIu64
         ", differs from what was verified",

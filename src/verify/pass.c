@@ -37,12 +37,13 @@ int pass_judge(const struct unit *unit, const uint8_t found[32], struct ckpt_err
     if (rc)
         return rc;
     size_t len = hash_table[kind].digest_bytes;
-    if (memcmp(unit->digest, found, len) == 0)
+    if (found && memcmp(unit->digest, found, len) == 0)
         return 0;
-    char name[PASS_NAME_BYTES], words[64], expected[65], computed[65];
+    char name[PASS_NAME_BYTES], words[64], expected[65], computed[65] = "another one";
     snprintf(words, sizeof words, "chunk-mismatch %" PRIu64, unit->index);
     text_hex(unit->digest, len, expected);
-    text_hex(found, len, computed);
+    if (found)
+        text_hex(found, len, computed);
     bool chunk = kind == HASH_SHA256;
     return err_verdict(err, chunk ? CKPT_E_MISMATCH : CKPT_E_CORRUPT,
         chunk ? words : "section payload checksum mismatch",

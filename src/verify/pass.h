@@ -57,7 +57,7 @@ struct pass_tell {
 int pass_bytes(const struct unit_table *table, uint64_t first, uint64_t count, const void *bytes,
     const struct pass_tell *tell, struct ckpt_err *err);
 
-/* Compares: 0 or the mismatch's error. */
+/* Compares: 0 or the mismatch's error. found NULL: it is known to differ, but not by what. */
 int pass_judge(const struct unit *unit, const uint8_t found[32], struct ckpt_err *err);
 /* Gives a failed read inside the unit its context; CHANGED becomes CORRUPT: a digest vouched for more bytes.
  */

@@ -51,7 +51,7 @@ static int confirm(struct guard *guard, const struct testimony *testimony, const
         return err_set(err, CKPT_E_NOMEM, "no memory to read %" PRIu64 " parsed bytes again", at.len);
     int rc = guard_read(guard, at.off, bytes, (size_t)at.len, cancel, err);
     if (!rc && witness_digest(guard->witness, bytes, (size_t)at.len) != testimony->digest)
-        rc = err_set(err, CKPT_E_CHANGED,
+        rc = err_set(err, CKPT_E_CORRUPT,
             "%s: the %" PRIu64 " bytes at offset %" PRIu64
             " that were parsed at opening are not the verified ones",
             guard->source->name, at.len, at.off);

@@ -280,6 +280,26 @@ START_TEST(a_shared_run_names_its_first_fault) {
 }
 END_TEST
 
+START_TEST(a_bad_source_is_not_listed_without_end) {
+    struct scene scene;
+    chunk_scene(&scene, 5000, 0, 1);
+    for (unsigned i = 0; i < 5000; i++)
+        scene.faulty->bytes[i] ^= 1;
+    read_fails(&scene, 0, 5000, CKPT_E_MISMATCH, "chunk-mismatch 0: ");
+    struct guard_tally tally;
+    guard_tally(scene.guard, &tally);
+    ck_assert_uint_eq(tally.corrupt, 5000);
+    ck_assert_uint_lt(scene.log.count, 2000);
+    ck_assert_msg(strstr(scene.log.last, "more damaged units") != NULL, "%s", scene.log.last);
+    for (unsigned i = 0; i < 5000; i += 499) { /* refused all the same, and named */
+        char words[40];
+        snprintf(words, sizeof words, "chunk-mismatch %u: chunk %u at", i, i);
+        read_fails(&scene, i, 1, CKPT_E_MISMATCH, words);
+    }
+    scene_end(&scene);
+}
+END_TEST
+
 START_TEST(a_large_unit_that_changes_later_is_never_served) {
     struct scene scene;
     section_scene(&scene, CKPT_VERIFY_LAZY);
@@ -862,7 +882,7 @@ START_TEST(what_was_parsed_and_is_not_the_verified_is_found) {
     court_begin(&court, sections[TENSORS].off + 150000);
     ck_assert_int_eq(guard_vouch(court.guard, sections[CONFIG], NULL, &err), 0);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(guard_vouch(court.guard, sections[TENSORS], NULL, &err), CKPT_E_CHANGED);
+        ck_assert_int_eq(guard_vouch(court.guard, sections[TENSORS], NULL, &err), CKPT_E_CORRUPT);
         ck_assert_ptr_nonnull(strstr(err.msg, "offset 101100"));
     }
     court_end(&court);
@@ -895,6 +915,7 @@ int main(void) {
     tcase_add_test(tcase, one_flipped_bit_costs_one_section);
     tcase_add_loop_test(tcase, one_flipped_bit_costs_one_chunk, 0, 7);
     tcase_add_test(tcase, a_shared_run_names_its_first_fault);
+    tcase_add_test(tcase, a_bad_source_is_not_listed_without_end);
     tcase_add_loop_test(tcase, a_large_unit_that_changes_later_is_never_served, 0, 2);
     tcase_add_test(tcase, a_small_unit_that_changes_later_is_never_served);
     tcase_add_test(tcase, a_source_that_shrinks_gives_errors_never_zeros);

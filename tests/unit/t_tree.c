@@ -374,12 +374,25 @@ START_TEST(attributes_follow_the_verification) {
     ck_assert_str_eq(attribute(world, "tensors/w.npy", "verified"), "no");
     struct buf bytes = world_cat(world, "tensors/w.npy");
     buf_free(&bytes);
+    ck_assert_str_eq(attribute(world, "tensors/q.npy", "verified"), "no"); /* the index is not known yet */
+    ck_assert_int_eq(guard_check_unit(world->guard, 2, NULL, NULL), 0);
     ck_assert_str_eq(attribute(world, "tensors/q.npy", "verified"), "yes");
     ck_assert_str_eq(attribute(world, "raw/tensors/last.bin", "verified"), "no");
     world_fault(world, "tensors/last.npy");
     ck_assert_str_eq(attribute(world, "raw/tensors/last.bin", "verified"), "corrupt");
-    ck_assert_int_eq(guard_check_unit(world->guard, 2, NULL, NULL), 0);
     ck_assert_str_eq(attribute(world, "raw/tensors/.bin", "verified"), "yes"); /* empty: that of the index */
+    world_free(world);
+
+    /* What named a tensor is damaged: its bytes are good, and it is refused all the same. */
+    world = some_of_everything();
+    world_unit(world, "good", 1000, 800, false);
+    world_unit(world, "index", 2000, 100, true);
+    world->catalog.groups[GROUP_TENSORS].index = (struct range){2000, 100};
+    world_build(world);
+    ck_assert_int_eq(guard_check_unit(world->guard, 0, NULL, NULL), 0);
+    ck_assert_str_eq(attribute(world, "tensors/q.npy", "verified"), "no");
+    ck_assert_int_ne(guard_check_unit(world->guard, 1, NULL, NULL), 0);
+    ck_assert_str_eq(attribute(world, "tensors/q.npy", "verified"), "corrupt");
     world_free(world);
     world = some_of_everything();
     world_unit(world, "good", 1000, 700, false);
