@@ -46,22 +46,17 @@ static int load_contract(const char *path, struct contract *contract, struct ckp
         rc = hash_bytes(
             HASH_SHA256, contract->identity[i], contract->identity_len[i], contract->identity_sha256[i], err);
     buf_free(&text);
+    bool none = rc == CKPT_E_FORMAT || rc == CKPT_E_LIMIT; /* the user's mistake, not the checkpoint's */
+    if (err && none)
+        rc = err->code = CKPT_E_INVAL;
     return rc ? err_wrap(err, rc, "contract %s", path) : 0;
-}
-
-static int judge_contract(struct source *source, const char *path, struct ckpt_err *err) {
-    struct contract contract = {0};
-    int rc = load_contract(path, &contract, err);
-    if (!rc)
-        rc = envelope_judge(source, &contract, err);
-    contract_free(&contract);
-    return rc;
 }
 
 /* ---- the judges -------------------------------------------------------------------------------------- */
 
 struct court {
     const struct ckpt_options *opt;
+    struct contract contract; /* when opt names one */
     struct opened *opened;
     struct source *file;        /* what to hash: under the witness, whose records are for what was parsed */
     struct strict_tally *tally; /* NULL: lazy */
@@ -71,6 +66,10 @@ struct court {
 static int check_header(struct court *court, struct ckpt_err *err) {
     struct envelope *envelope = court->opened->catalog.envelope;
     int rc = hash_bytes(HASH_SHA256, envelope->header, envelope->header_bytes, envelope->manifest, err);
+    if (rc)
+        return rc;
+    if (court->opt->contract) /* the file was judged before; this is the header that was parsed */
+        rc = envelope_judge_header(envelope->header, &court->contract, err);
     if (rc)
         return rc;
     if (court->opt->manifest) {
@@ -161,12 +160,15 @@ static int check_pins(const struct ckpt_options *opt, struct ckpt_err *err) {
 
 static int parse(struct court *court, const struct unit_judge *judge, struct ckpt_err *err) {
     struct opened *opened = court->opened;
-    int rc = court->opt->contract ? judge_contract(court->file, court->opt->contract, err) : 0;
+    int rc = court->opt->contract ? load_contract(court->opt->contract, &court->contract, err) : 0;
+    if (!rc && court->opt->contract)
+        rc = envelope_judge(court->file, &court->contract, err);
     if (!rc)
         rc = format_parse(&opened->source, judge, &opened->catalog, err);
     if (!rc && court->opt->manifest && !opened->catalog.envelope)
         rc = err_verdict(err, CKPT_E_MISMATCH, "manifest-mismatch",
             "a manifest is pinned, but a %s has no envelope", opened->catalog.format);
+    contract_free(&court->contract);
     return rc;
 }
 

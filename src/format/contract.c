@@ -162,7 +162,13 @@ int envelope_judge(struct source *source, const struct contract *contract, struc
             "%" PRIu64 " bytes, the contract gives %" PRIu64, source->size, size);
     uint8_t start[ENVELOPE_DIGESTS_OFFSET];
     int rc = source_read(source, 0, start, sizeof start, err);
-    if (!rc)
-        rc = judge_layout(start, &layout, err);
-    return rc ? rc : judge_identities(start, contract, err);
+    return rc ? rc : envelope_judge_header(start, contract, err);
+}
+
+int envelope_judge_header(const uint8_t *header, const struct contract *contract, struct ckpt_err *err) {
+    struct envelope_layout layout;
+    if (!envelope_layout_of(contract->payload_bytes, contract->chunk_bytes, &layout))
+        return err_verdict(err, CKPT_E_MISMATCH, "truncated", "the contract gives more than 2^64 bytes");
+    int rc = judge_layout(header, &layout, err);
+    return rc ? rc : judge_identities(header, contract, err);
 }

@@ -23,5 +23,8 @@ void contract_free(struct contract *contract);
  * words "truncated", "layout", "foreign-schema", ...; 0 when they hold.
  */
 int envelope_judge(struct source *source, const struct contract *contract, struct ckpt_err *err);
+/* Steps 2 to 6 against a header at hand (its first 200 bytes), so that what is used later is what was judged.
+ */
+int envelope_judge_header(const uint8_t *header, const struct contract *contract, struct ckpt_err *err);
 
 #endif

@@ -81,6 +81,7 @@ want 0 verify -- -q && says out '^format'
 want 2 info nothing.oam && says err '^ckpt: .*nothing\.oam: No such file' && silent out
 want 2 verify nothing.oam && says err 'No such file' && silent out
 want 2 verify --json nothing.oam && says out '"verdict": null'
+want 1 verify --contract /dev/zero "$golden/envelope/accepted/one_byte.ckpt" && says err 'contract /dev/zero: .*not a regular file'
 want 2 verify --contract nothing.json "$golden/envelope/accepted/one_byte.ckpt" && says err 'nothing.json.*No such file'
 want 2 info . && says err '^ckpt: \.: is a directory'
 want 2 verify . && silent out
