@@ -56,7 +56,7 @@ int guard_read(struct guard *guard, uint64_t off, void *buf, size_t len, const s
 
 /*
  * Were the parsed bytes the verified ones? 0 when everything that was parsed from `range` is, byte for byte,
- * what the digests vouch for: reads it once through guard_read, remembers. Errors as guard_read, and CHANGED
+ * what the digests vouch for: reads it once through guard_read, remembers. Errors as guard_read, and CORRUPT
  * when it is not. len 0: 0 at once. What no unit covers is not judged.
  */
 int guard_vouch(
