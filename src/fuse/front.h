@@ -17,6 +17,13 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
+/* What was agreed with the kernel; set by the thread that answers its greeting, before any other request. */
+struct greeting {
+    atomic_bool heard;
+    uint64_t number; /* of the request, when the kernel can do it; else 0 */
+    bool direct;     /* files may be read past the page cache */
+};
+
 struct front {
     struct ckpt *ckpt;
     struct fuse_session *session; /* set once it exists */
@@ -25,8 +32,9 @@ struct front {
     gid_t gid;
     mode_t mask;
     bool xattr;
-    struct pool pool;       /* of buffers for what is read */
-    pthread_mutex_t lock;   /* of handles */
+    struct pool pool;     /* of buffers for what is read */
+    pthread_mutex_t lock; /* of handles */
+    struct greeting greeting;
     struct handle *handles; /* open files */
     sem_t initialized;      /* posted when the kernel has said hello */
     atomic_ullong requests; /* so far, but for reads of open files */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fuse/mount.h"
 
+#include "fuse/greeting.h"
 #include "fuse/log.h"
 #include "fuse/ops.h"
 
@@ -159,6 +160,8 @@ int mount_session(struct front *front, const struct options *options, const char
         rc = complain(EXIT_SYSTEM, path, "cannot handle signals");
     else if (fuse_session_mount(front->session, path) < 0)
         rc = complain(EXIT_SYSTEM, path, "cannot mount");
+    else if (options->direct && greeting_ask_direct(front) < 0)
+        rc = complain(EXIT_SYSTEM, path, "cannot prepare reading past the page cache");
     if (rc != EXIT_FINE)
         mount_end(front);
     return rc;

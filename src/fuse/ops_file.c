@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#define DIRECT_BYTES_MIN ((uint64_t)1 << 20) /* smaller ones are read again sooner than they are streamed */
+
 /* An open file. All are in a list: a lazily detached mount ends without releasing what is still open. */
 struct handle {
     struct ckpt_file *file;
@@ -83,7 +85,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
     }
     info->fh = (uintptr_t)handle;
     info->keep_cache = !node.dynamic;
-    info->direct_io = node.dynamic;
+    info->direct_io = node.dynamic || (front->greeting.direct && node.size >= DIRECT_BYTES_MIN);
     if (fuse_reply_open(req, info) != 0) /* the caller is gone: no release will follow */
         handle_close(front, handle);
 }

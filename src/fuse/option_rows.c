@@ -34,6 +34,8 @@ static const struct option_row word_rows[] = {
     {"allow_root", NULL, OPTION_SET, AT(allow_root), 0, "", "let root in, too"},
     {"xattr", NULL, OPTION_SET, AT(xattr), 0, "", "attributes user.ckptfs.* (`ls -l` gets slower)"},
     {"noxattr", NULL, OPTION_CLEAR, AT(xattr), 0, "", "no attributes (default)"},
+    {"direct", NULL, OPTION_SET, AT(direct), 0, "", "large files past the page cache, where the kernel can (Linux 6.6)"},
+    {"nodirect", NULL, OPTION_CLEAR, AT(direct), 0, "", "all files through the page cache (default)"},
     {"cache=", NULL, OPTION_SIZE, AT(cache), 0, "SIZE", "bound of the memory for blocks and replies (default: 64M)"},
     {"readahead=", NULL, OPTION_SIZE, AT(readahead), 0, "SIZE", "the kernel's read-ahead (default: 256K), if permitted"},
     {"idle_timeout=", NULL, OPTION_NUMBER, AT(idle_timeout), INT_MAX, "SECONDS",

@@ -17,7 +17,7 @@ struct options {
     uint64_t notify_fd;
     uint64_t idle_timeout;     /* seconds; 0: never */
     uint64_t cache, readahead; /* bytes; cache 0: the library's default */
-    bool allow_other, allow_root, auto_unmount, noexec, xattr, quiet, redact;
+    bool allow_other, allow_root, auto_unmount, noexec, xattr, direct, quiet, redact;
 };
 
 /* Returns EXIT_FINE or, after it has said what is wrong, EXIT_USAGE. Free in any case. */

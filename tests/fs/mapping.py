@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a mount behave as read-only files do: mmap, O_DIRECT, SEEK_DATA, flock; and every write is EROFS."""
+"""Files of a mount behave as read-only files do: mmap, O_DIRECT, SEEK_DATA, flock; and every write is EROFS.
+Also past the page cache (-o direct), where the kernel can."""
+import ctypes
 import errno
 import fcntl
 import mmap
 import os
 import random
+import re
 import sys
 
 sys.dont_write_bytecode = True
@@ -55,6 +58,29 @@ def check_seek(fd):
         lib.want(error.errno == errno.ENXIO, "SEEK_DATA past the end: %s", error)
 
 
+def resident(view):
+    """How many pages of a private, writable mapping of the whole file are in memory."""
+    pages = (ctypes.c_ubyte * -(-SIZE // mmap.PAGESIZE))()
+    first = ctypes.c_char.from_buffer(view)
+    failed = ctypes.CDLL(None).mincore(ctypes.c_void_p(ctypes.addressof(first)), ctypes.c_size_t(SIZE), pages)
+    del first
+    lib.want(failed == 0, "mincore")
+    return sum(page & 1 for page in pages)
+
+
+def check_cache(file, direct):
+    """What was read is kept in memory, but not with the option `direct`."""
+    with open(file, "rb", buffering=0) as stream:
+        lib.want(stream.read(SIZE) == DATA, "a read of everything: other bytes")
+        with mmap.mmap(stream.fileno(), SIZE, flags=mmap.MAP_PRIVATE) as view:
+            kept = resident(view)
+    lib.want((kept == 0) if direct else (kept * mmap.PAGESIZE >= SIZE), "direct %s: %d pages kept", direct, kept)
+
+
+def kernel_maps_direct():
+    return tuple(int(word) for word in re.findall("[0-9]+", os.uname().release)[:2]) >= (6, 6)
+
+
 def check_lock(fd, file):
     fcntl.flock(fd, fcntl.LOCK_EX)
     with open(file, "rb") as other:
@@ -100,13 +126,15 @@ def check_writes(file, fd):
 file = lib.path("a.oam")
 with open(file, "wb") as stream:
     stream.write(make.oam([("t", DATA)]))
-with lib.mounted(file) as mount:
-    tensor = mount + "/raw/tensors/t.bin"
-    fd = os.open(tensor, os.O_RDONLY)
-    check_mappings(fd)
-    check_direct(tensor)
-    check_seek(fd)
-    check_lock(fd, tensor)
-    check_writes(tensor, fd)
-    os.close(fd)
+for options in [], ["direct"]:
+    with lib.mounted(file, *options) as mount:
+        tensor = mount + "/raw/tensors/t.bin"
+        fd = os.open(tensor, os.O_RDONLY)
+        check_mappings(fd)
+        check_direct(tensor)
+        check_seek(fd)
+        check_lock(fd, tensor)
+        check_writes(tensor, fd)
+        check_cache(tensor, bool(options) and kernel_maps_direct())
+        os.close(fd)
 lib.finish()

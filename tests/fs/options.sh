@@ -36,7 +36,7 @@ mounted && fault 'something was mounted'
 
 # ---- help
 ok "$ckptfs" --help
-for word in verify= manifest= uid= umask= allow_other notify_fd= idle_timeout= readahead= -u; do
+for word in verify= manifest= uid= umask= direct allow_other notify_fd= idle_timeout= readahead= -u; do
     grep -q -e "$word" "$tmp/out" || fault "--help does not show $word"
 done
 ok "$ckptfs" -V
@@ -172,6 +172,7 @@ if [ -w "/sys/class/bdi/$(mountpoint -d "$top" || echo 0:0)/read_ahead_kb" ] || 
     ok "$ckptfs" "$oam" "$mnt" -o readahead=0 && is 'read-ahead' "$(ahead)" 0 && off
 fi
 ok "$ckptfs" "$oam" "$mnt" -o cache=1M && ok cat "$mnt/config.json" && off
+ok "$ckptfs" -s "$oam" "$mnt" -o nodirect,direct && ok cat "$mnt/config.json" && off
 
 # ---- idle_timeout: in the foreground, so that its end can be waited for
 "$ckptfs" -f "$oam" "$mnt" -o idle_timeout=1,notify_fd=3 3>"$tmp/fifo" &
