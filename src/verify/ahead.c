@@ -6,12 +6,12 @@
 
 #define UNITS 16                           /* passes begun for one request */
 #define UNIT_MAX ((uint64_t)64 << 20)      /* a longer unit waits until its turn comes */
-#define CORE_BYTES_MAX ((uint64_t)4 << 20) /* of what is begun behind a request, for each core */
+#define CORE_BYTES_MAX ((uint64_t)8 << 20) /* of what is begun behind a request, for each core */
 
 /* How far behind a request passes are begun: the further the longer its stream is, so that somebody who looks
  * at the first bytes only does not keep others waiting. */
 static uint64_t reach(uint64_t streamed) {
-    return ovf_min(2 * streamed, CORE_BYTES_MAX * crew_cores());
+    return ovf_min(4 * streamed, CORE_BYTES_MAX * crew_cores());
 }
 
 /* Enters the request; how much its stream, if it goes on where an earlier one ended, has read before. */
