@@ -16,8 +16,10 @@ static void op_init(void *userdata, struct fuse_conn_info *conn) {
     conn->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
     /* The kernel asks for attributes along with the names where somebody looks at them (100 us a file when it
      * is asked about alone), and for names alone elsewhere, which takes a sixth of the time. */
-    conn->want |= conn->capable & (FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_PARALLEL_DIROPS |
-                                      FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
+    conn->want |= conn->capable & (FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS |
+                                      FUSE_CAP_READDIRPLUS_AUTO);
+    /* With it, who reads with O_DIRECT and waits for a digest could not be killed. */
+    conn->want &= ~(unsigned)FUSE_CAP_ASYNC_DIO;
     conn->max_write =
         (unsigned)POOL_BUFFER_BYTES; /* of reads, too: the number of pages in a request follows */
     conn->max_background = BACKGROUND;
