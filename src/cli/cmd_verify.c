@@ -87,8 +87,9 @@ static int report(const char *file, const struct outcome *out, bool json, bool q
         if (!quiet)
             print_summary(out);
     }
-    fflush(stdout); /* the verdict before the message, where both go to one place */
-    return out->code ? complain_err(file, &out->err) : EXIT_FINE;
+    int flushed = flush_stdout(); /* the verdict before the message, where both go to one place */
+    int code = out->code ? complain_err(file, &out->err) : EXIT_FINE;
+    return flushed ? flushed : code;
 }
 
 static int run(const struct command *self, int argc, char **argv) {

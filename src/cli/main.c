@@ -95,8 +95,6 @@ static void occupy_standard_descriptors(void) {
 int main(int argc, char **argv) {
     occupy_standard_descriptors();
     int code = run(argc, argv);
-    errno = 0;
-    if (fflush(stdout) || ferror(stdout))
-        return complain_stdout(errno ? errno : EIO);
-    return code;
+    int flushed = flush_stdout();
+    return flushed ? flushed : code;
 }

@@ -60,6 +60,14 @@ int complain_stdout(int os_errno) {
     return EXIT_SYSTEM;
 }
 
+int flush_stdout(void) {
+    errno = 0;
+    if (!fflush(stdout) && !ferror(stdout))
+        return EXIT_FINE;
+    clearerr(stdout);
+    return complain_stdout(errno ? errno : EIO);
+}
+
 /* ---- bytes ------------------------------------------------------------------------------------------- */
 
 int write_all(const void *bytes, size_t len) {

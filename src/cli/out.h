@@ -13,6 +13,8 @@ void complain(const char *file, const char *fmt, ...) __attribute__((format(prin
 int exit_code_of(int code);
 /* complain(file, err->msg); returns the exit code that err means. */
 int complain_err(const char *file, const struct ckpt_err *err);
+/* Writes out what stdout holds: EXIT_FINE, or EXIT_SYSTEM after it has complained, once for a fault. */
+int flush_stdout(void);
 /* Complains that stdout refused with this errno; returns EXIT_SYSTEM. */
 int complain_stdout(int os_errno);
 

@@ -144,6 +144,9 @@ for command in "info $model" "ls $model" "ls --json $model" "verify $model" "cat
         "$ckpt" $command >/dev/full 2>err
         code=$?
         refused "ckpt $command, full disk"
+        says err 'No space left on device'
+        checks=$((checks + 1))
+        [ "$(wc -l <err)" -eq 1 ] || fault "$what: more than one message"
     fi
 done
 # a reader that goes away ends it, quickly and quietly
