@@ -8,6 +8,28 @@
 #include <string.h>
 #include <unistd.h>
 
+/* With descriptors that refuse: a text for one that was closed has not arrived. */
+static void occupy_standard_descriptors(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
+int caller_meet(struct caller *caller, int notify_fd) {
+    bool usable = notify_fd < 0 || fcntl(notify_fd, F_GETFD) >= 0;
+    occupy_standard_descriptors();
+    if (!usable)
+        return complain(EXIT_USAGE, NULL, "notify_fd=%d: not open", notify_fd);
+    if (notify_fd < 0)
+        return EXIT_FINE;
+    caller->notify_fd = fcntl(notify_fd, F_DUPFD_CLOEXEC, 3);
+    if (caller->notify_fd < 0)
+        return complain(EXIT_SYSTEM, NULL, "notify_fd=%d: %s", notify_fd, strerror(errno));
+    if (notify_fd > 2)
+        close(notify_fd);
+    return EXIT_FINE;
+}
+
 static void notify(int fd, char news) {
     if (fd >= 0) {
         (void)!write(fd, &news, 1);

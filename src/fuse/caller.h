@@ -13,6 +13,11 @@ struct caller {
     atomic_bool told;
 };
 
+/* To be called before anything is opened: stdin, stdout and stderr, where closed, would be given to what is
+ * opened next, and be lost with it. Takes notify_fd (-1: none), to be used once those are given up. Returns
+ * an exit code after it has said what is wrong. */
+int caller_meet(struct caller *caller, int notify_fd);
+
 /* Forks and returns in the child, as the leader of a session, in "/". The parent never returns: it exits with
  * the child's news. Returns an exit code after it has said what is wrong. Call it before any thread runs. */
 int caller_leave(struct caller *caller);

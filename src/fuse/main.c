@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define THREADS_MAX 64 /* readers that wait for a digest must not keep the others waiting */
@@ -77,6 +78,14 @@ static uint64_t memory_bytes(const struct options *options) {
 
 /* ---- steps ------------------------------------------------------------------------------------------- */
 
+/* Something else than a file is no bad checkpoint. */
+static int check_kind(const char *source) {
+    struct stat info;
+    if (stat(source, &info) < 0 || S_ISREG(info.st_mode))
+        return EXIT_FINE;
+    return complain(EXIT_SYSTEM, source, S_ISDIR(info.st_mode) ? "is a directory" : "is not a regular file");
+}
+
 static int open_checkpoint(const struct options *options, struct ckpt **ret_ckpt) {
     int shown = -1;
     const struct ckpt_progress progress = {.tell = show_progress, .arg = &shown};
@@ -112,15 +121,23 @@ static int answer_requests(struct fuse_session *session, bool single) {
     return rc;
 }
 
+/* -1 is libfuse's own: it has said what kept its threads from starting. */
+static void say_end(int rc) {
+    char text[128];
+    snprintf(text, sizeof text, "cannot serve: %s", rc == -1 ? "the FUSE loop failed" : strerror(-rc));
+    log_say(&the_log, text);
+}
+
 /* Until it is unmounted or a signal asks to stop; both are a good end. */
 static int answer_and_watch(struct watch *watch) {
     struct front *front = watch->front;
     int rc = answer_requests(front->session, watch->options->single);
     watch_stop(watch);
-    fuse_session_unmount(front->session);
+    if (!own_unmount(&watch->own, watch->path, front->session))
+        log_say(&the_log, "something else is at the mount point now: ended, but not unmounted");
     watch_join(watch);
     if (rc < 0)
-        log_say(&the_log, strerror(-rc));
+        say_end(rc);
     else if (!atomic_load(&watch->caller->told))
         rc = complain(-1, watch->options->source, "the mount ended before it was up");
     return rc < 0 ? EXIT_SYSTEM : EXIT_FINE;
@@ -145,6 +162,8 @@ static int mount_and_serve(struct watch *watch) {
     int rc = mount_session(watch->front, watch->options, watch->path);
     if (rc != EXIT_FINE)
         return rc;
+    if (!mount_is_foreign(watch->path))
+        watch->own = own_find(watch->path);
     the_log.daemon = !watch->options->foreground;
     if (!watch->options->foreground)
         rc = caller_leave(watch->caller);
@@ -166,7 +185,9 @@ static int mount_checkpoint(const struct options *options, const char *path, str
     struct watch watch = {
         .options = options, .front = &front, .log = &the_log, .caller = caller, .path = path};
     struct ckpt *ckpt;
-    int rc = open_checkpoint(options, &ckpt);
+    int rc = check_kind(options->source);
+    if (rc == EXIT_FINE)
+        rc = open_checkpoint(options, &ckpt);
     if (rc != EXIT_FINE)
         return rc;
     if (front_init(&front, ckpt, memory_bytes(options) / 4) != 0)
@@ -198,15 +219,20 @@ static int mount_with(const struct options *options, struct caller *caller) {
     return rc;
 }
 
-static int run(const struct options *options, struct caller *caller) {
-    if (options->help) {
+static int print(const struct options *options) {
+    if (options->help)
         options_help();
-        return EXIT_FINE;
-    }
-    if (options->version) {
+    else
         printf(PROGRAM " %s (libfuse %s)\n", ckpt_version(), fuse_pkgversion());
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
         return EXIT_FINE;
-    }
+    return complain(EXIT_SYSTEM, "standard output", "%s", strerror(errno ? errno : EIO));
+}
+
+static int run(const struct options *options, struct caller *caller) {
+    if (options->help || options->version)
+        return print(options);
     if (options->unmount)
         return unmount_by_hand(options->mountpoint);
     return mount_with(options, caller);
@@ -218,10 +244,9 @@ int main(int argc, char **argv) {
     fuse_set_log_func(say_fuse);
     int rc = options_parse(&options, argc, argv);
     caller.source = options.source;
-    if (options.notify_fd != OPTION_UNSET) {
-        caller.notify_fd = (int)options.notify_fd;
-        fcntl(caller.notify_fd, F_SETFD, FD_CLOEXEC);
-    }
+    int met = caller_meet(&caller, options.notify_fd == OPTION_UNSET ? -1 : (int)options.notify_fd);
+    if (rc == EXIT_FINE)
+        rc = met;
     if (rc == EXIT_FINE)
         rc = run(&options, &caller);
     if (rc != EXIT_FINE)

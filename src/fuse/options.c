@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define CACHE_MIN ((uint64_t)1 << 20)
 
 /* ---- values ------------------------------------------------------------------------------------------ */
 
@@ -111,6 +112,11 @@ static int apply_word(struct options *options, const char *word) {
     return row ? apply(options, row, word, equals ? equals + 1 : "") : unknown("", word);
 }
 
+/* The first mistake is what is returned; the words after it count, too, or notify_fd would get no news. */
+static int first_of(int before, int rc) {
+    return before != EXIT_FINE ? before : rc;
+}
+
 /* A backslash takes a comma or a backslash into a word, as libfuse and mount.fuse3 write them. */
 static int apply_list(struct options *options, const char *list) {
     char *word = malloc(strlen(list) + 1);
@@ -118,14 +124,14 @@ static int apply_list(struct options *options, const char *list) {
         return complain(EXIT_SYSTEM, NULL, "no memory");
     int rc = EXIT_FINE;
     size_t len = 0;
-    for (const char *at = list; rc == EXIT_FINE; at++) {
+    for (const char *at = list;; at++) {
         if (*at == '\\' && at[1])
             word[len++] = *++at;
         else if (*at && *at != ',')
             word[len++] = *at;
         else {
             word[len] = '\0';
-            rc = len ? apply_word(options, word) : EXIT_FINE;
+            rc = first_of(rc, len ? apply_word(options, word) : EXIT_FINE);
             len = 0;
             if (!*at)
                 break;
@@ -147,20 +153,26 @@ static int apply_long(struct options *options, const char *name) {
     return row ? apply(options, row, name, NULL) : unknown("", name);
 }
 
+/* rest: of the argument; empty when the list is the next one. */
+static int take_list(struct options *options, struct line *line, const char *rest) {
+    if (!*rest && line->at == line->argc)
+        return complain(EXIT_USAGE, NULL, "option -o: a list must follow");
+    return apply_list(options, *rest ? rest : line->argv[line->at++]);
+}
+
 /* "-fs", "-oro", "-fo ro": letters up to the one that takes the rest, or the next argument. */
 static int apply_letters(struct options *options, struct line *line, const char *letters) {
+    int rc = EXIT_FINE;
     for (const char *at = letters; *at; at++) {
         const struct option_row *row = option_letter(*at);
         if (!row)
-            return unknown("-", (char[]){*at, '\0'});
-        if (row->kind == OPTION_LIST) {
-            if (!at[1] && line->at == line->argc)
-                return complain(EXIT_USAGE, NULL, "option -o: a list must follow");
-            return apply_list(options, at[1] ? at + 1 : line->argv[line->at++]);
-        }
-        apply(options, row, row->name, NULL);
+            rc = first_of(rc, unknown("-", (char[]){*at, '\0'}));
+        else if (row->kind == OPTION_LIST)
+            return first_of(rc, take_list(options, line, at + 1));
+        else
+            apply(options, row, row->name, NULL);
     }
-    return EXIT_FINE;
+    return rc;
 }
 
 static int check_operands(struct options *options, char **operands, int count) {
@@ -176,23 +188,37 @@ static int check_operands(struct options *options, char **operands, int count) {
     return EXIT_FINE;
 }
 
+static int check_cache(struct options *options) {
+    if (options->cache == OPTION_UNSET)
+        options->cache = 0;
+    else if (options->cache < CACHE_MIN)
+        return complain(
+            EXIT_USAGE, NULL, "option cache: at least 1M, or what is verified is forgotten at once");
+    return EXIT_FINE;
+}
+
 int options_parse(struct options *options, int argc, char **argv) {
-    *options = (struct options){
-        .uid = getuid(), .gid = getgid(), .notify_fd = OPTION_UNSET, .readahead = OPTION_UNSET};
+    *options = (struct options){.uid = getuid(),
+        .gid = getgid(),
+        .notify_fd = OPTION_UNSET,
+        .cache = OPTION_UNSET,
+        .readahead = OPTION_UNSET};
     struct line line = {argc, 1, argv};
     char *operands[2];
     int count = 0, rc = EXIT_FINE;
     bool only_operands = false;
-    while (rc == EXIT_FINE && line.at < argc) {
+    while (line.at < argc) {
         char *arg = argv[line.at++];
         if (only_operands || arg[0] != '-' || !arg[1])
             operands[count++ < 1 ? 0 : 1] = arg;
         else if (strcmp(arg, "--") == 0)
             only_operands = true;
         else
-            rc = arg[1] == '-' ? apply_long(options, arg) : apply_letters(options, &line, arg + 1);
+            rc = first_of(
+                rc, arg[1] == '-' ? apply_long(options, arg) : apply_letters(options, &line, arg + 1));
     }
     options->foreground = options->foreground || options->debug;
+    rc = first_of(rc, check_cache(options));
     return rc != EXIT_FINE ? rc : check_operands(options, operands, count);
 }
 

@@ -88,11 +88,19 @@ static void say_command(int proc, const char *pid, const char *given) {
     complain(0, given, "held by process %s (%s)", pid, command);
 }
 
+/* What we have inherited is closed when we exit. */
+static bool is_self(int all, const char *pid) {
+    char self[32];
+    ssize_t len = readlinkat(all, "self", self, sizeof self - 1);
+    self[len > 0 ? len : 0] = '\0';
+    return strcmp(self, pid) == 0;
+}
+
 static void say_holders(const char *given, struct device device) {
     DIR *all = opendir("/proc");
     struct dirent *entry;
     while (all && (entry = readdir(all))) {
-        if (!isdigit((unsigned char)entry->d_name[0]))
+        if (!isdigit((unsigned char)entry->d_name[0]) || is_self(dirfd(all), entry->d_name))
             continue;
         int proc = openat(dirfd(all), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (proc >= 0 && process_holds(proc, device))

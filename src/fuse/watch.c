@@ -19,7 +19,7 @@ static bool await_answer(struct watch *watch) {
         return true;
     if (stat(watch->path, &root) < 0)
         return errno != ENOTCONN && errno != ECONNABORTED;
-    mount_readahead(root.st_dev, watch->options);
+    mount_readahead(watch->own.device ? watch->own.device : root.st_dev, watch->options);
     return true;
 }
 
@@ -45,6 +45,8 @@ static void unmount_if_idle(const struct watch *watch, unsigned long long *befor
     unsigned long long now = atomic_load(&watch->front->requests);
     bool quiet = now == *before;
     *before = now;
+    if (!own_is_bare(&watch->own))
+        return; /* what lies on top is not ours to unmount, and holds what is below */
     if (umount2(watch->path, MNT_EXPIRE | UMOUNT_NOFOLLOW) < 0 && errno == EPERM && quiet)
         mount_detach(watch->path, false);
 }

@@ -8,6 +8,7 @@
 #include "fuse/front.h"
 #include "fuse/log.h"
 #include "fuse/options.h"
+#include "fuse/own.h"
 
 /* Fields up to `path` are set by whoever starts it, and outlive it. */
 struct watch {
@@ -16,6 +17,7 @@ struct watch {
     struct log *log;
     struct caller *caller;
     const char *path; /* from mount_find */
+    struct own own;   /* what we mounted there; set before the watch starts */
     pthread_t thread;
     sem_t stop;
     atomic_bool stopped;

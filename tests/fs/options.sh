@@ -172,6 +172,9 @@ if [ -w "/sys/class/bdi/$(mountpoint -d "$top" || echo 0:0)/read_ahead_kb" ] || 
     ok "$ckptfs" "$oam" "$mnt" -o readahead=0 && is 'read-ahead' "$(ahead)" 0 && off
 fi
 ok "$ckptfs" "$oam" "$mnt" -o cache=1M && ok cat "$mnt/config.json" && off
+for size in 0 0M 1 1023K; do
+    no 1 'option cache: at least 1M' "$ckptfs" "$oam" "$mnt" -o "cache=$size"
+done
 ok "$ckptfs" -s "$oam" "$mnt" -o nodirect,direct && ok cat "$mnt/config.json" && off
 
 # ---- idle_timeout: in the foreground, so that its end can be waited for
@@ -191,4 +194,7 @@ exec 4<"$mnt/config.json"
 no 0 "held by process $$ (" "$ckptfs" --unmount "$mnt"
 exec 4<&-
 mounted && fault '-u of a busy one: still mounted'
+# shellcheck disable=SC2016 # for that shell
+ok "$ckptfs" "$oam" "$mnt" && no 0 'was busy' sh -c 'exec 4<"$1/config.json"; exec "$2" -u "$1"' - "$mnt" "$ckptfs"
+grep -q 'held by' "$tmp/out" && fault "-u: names itself: $(cat "$tmp/out")"
 finish

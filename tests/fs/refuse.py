@@ -42,6 +42,12 @@ for name, data in LOOKALIKES.items():
         stream.write(data)
     refused(lib.path(name))
 
+os.mkfifo(lib.path("fifo"))
+for file, words in ((lib.SCRATCH, "is a directory"), (lib.path("fifo"), "is not a regular file"),
+                    ("/dev/null", "is not a regular file")):
+    code, message = lib.run(file)
+    lib.want(code == 2 and message == "ckptfs: %s: %s" % (file, words), "exit code %d: %s", code, message)
+
 code, message = lib.run(lib.path("absent"))
 lib.want(code == 2, "no such file: exit code %d: %s", code, message)
 print("%d files" % (len(cases) + len(LOOKALIKES)))

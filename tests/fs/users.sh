@@ -39,8 +39,8 @@ is 'after -u' "$(show 3)" ''
 
 # Busy: says who, and detaches.
 ok user "$tmp/ckptfs" "$oam" "$mnt"
-user sh -c "exec 4<'$mnt/config.json'; exec '$tmp/ckptfs' -u '$mnt'" >"$tmp/out" 2>&1 || fault "-u of a busy one: exit code $?"
-grep -q 'held by process [0-9]* (ckptfs)' "$tmp/out" || fault "-u does not say who: $(cat "$tmp/out")"
+user sh -c "exec 4<'$mnt/config.json'; '$tmp/ckptfs' -u '$mnt'; exit \$?" >"$tmp/out" 2>&1 || fault "-u of a busy one: exit code $?"
+grep -q 'held by process [0-9]* (sh)' "$tmp/out" || fault "-u does not say who: $(cat "$tmp/out")"
 is 'after -u of a busy one' "$(show 3)" ''
 
 # Signals, a dead mount, and the time out.
