@@ -21,7 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define THREADS_MAX 64 /* readers that wait for a digest must not keep the others waiting */
+/* A reader that waits for a digest holds a thread, and must not keep the others waiting. */
+#define THREADS_MAX 1024
 #define THREADS_IDLE 8
 #define MEMORY_DEFAULT ((uint64_t)64 << 20)
 

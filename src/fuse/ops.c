@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #define FRAGMENT 4096
-#define BACKGROUND                                                                                           \
-    64 /* reads in flight; the kernel's 12 would let few files that wait for a digest block all others */
+/* Reads in flight: the kernel would let few readers that wait for a digest block all others. */
+#define BACKGROUND 512
 
 static void op_init(void *userdata, struct fuse_conn_info *conn) {
     struct front *front = userdata;
