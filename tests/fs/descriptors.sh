@@ -73,8 +73,7 @@ done
 # sanitizer needs more, and its reports about that are no faults.)
 for size in $(seq 12000 1000 30000); do
     rc=0
-    (export ASAN_OPTIONS="log_path=$tmp/memory" && ulimit -v "$size" && exec "$ckptfs" "$oam" "$mnt") >"$tmp/out" 2>&1 ||
-        rc=$?
+    env ASAN_OPTIONS="log_path=$tmp/memory" prlimit --as=$((size * 1024)) "$ckptfs" "$oam" "$mnt" >"$tmp/out" 2>&1 || rc=$?
     grep -q 'not permitted' "$tmp/out" && fault "with $size KiB: $(cat "$tmp/out")"
     if mounted; then
         is "with $size KiB: exit code" "$rc" 0
