@@ -144,10 +144,12 @@ void ckpt_source(const struct ckpt *ckpt, struct ckpt_source_info *ret_info);
 int ckpt_stat(struct ckpt *ckpt, uint64_t ino, struct ckpt_stat *ret_stat, struct ckpt_err *err);
 
 /* Finds `name` in directory `dir`. Errors: NOENT, INVAL (dir is no directory). */
-int ckpt_lookup(struct ckpt *ckpt, uint64_t dir, const char *name, struct ckpt_stat *ret_stat, struct ckpt_err *err);
+int ckpt_lookup(
+    struct ckpt *ckpt, uint64_t dir, const char *name, struct ckpt_stat *ret_stat, struct ckpt_err *err);
 
 /* Entry number `index` (from 0) of directory `dir`, without "." and "..". NOENT past the last one. */
-int ckpt_entry(struct ckpt *ckpt, uint64_t dir, uint64_t index, struct ckpt_dirent *ret_entry, struct ckpt_err *err);
+int ckpt_entry(
+    struct ckpt *ckpt, uint64_t dir, uint64_t index, struct ckpt_dirent *ret_entry, struct ckpt_err *err);
 
 /* Walks a path such as "tensors/w.npy" from the root; "" and "/" are the root. Errors as ckpt_lookup. */
 int ckpt_resolve(struct ckpt *ckpt, const char *path, struct ckpt_stat *ret_stat, struct ckpt_err *err);
@@ -176,8 +178,10 @@ int ckpt_file_read(struct ckpt_file *file, uint64_t offset, void *buf, size_t le
  * Both write at most cap bytes, tell the full length, and fail with LIMIT when cap is too small (cap 0 only
  * asks for the length). The list is names, each with its NUL. NOENT: no such attribute.
  */
-int ckpt_xattr_get(struct ckpt *ckpt, uint64_t ino, const char *name, char *buf, size_t cap, size_t *ret_len, struct ckpt_err *err);
-int ckpt_xattr_list(struct ckpt *ckpt, uint64_t ino, char *buf, size_t cap, size_t *ret_len, struct ckpt_err *err);
+int ckpt_xattr_get(struct ckpt *ckpt, uint64_t ino, const char *name, char *buf, size_t cap, size_t *ret_len,
+    struct ckpt_err *err);
+int ckpt_xattr_list(
+    struct ckpt *ckpt, uint64_t ino, char *buf, size_t cap, size_t *ret_len, struct ckpt_err *err);
 
 /* ---- what it is ------------------------------------------------------------------------------------ */
 
@@ -197,14 +201,15 @@ int ckpt_info_json(struct ckpt *ckpt, char **ret_text, struct ckpt_err *err);
  * file could not be judged, and FORMAT is "corrupt: WORDS" too. err may be NULL.
  */
 struct ckpt_verdict {
-    char line[256];      /* the verdict's exact first line */
-    uint64_t units;      /* sections or chunks that were checked */
-    uint64_t bytes;      /* bytes that were hashed */
-    char manifest[65];   /* SHA-256 of the envelope's header in hex, "" without an envelope */
-    char format[32];     /* "oam", "safetensors", "safetensors-index", "raw", "" when unknown */
-    char strength[32];   /* "fnv1a64", "sha256", "none", "" when unknown */
+    char line[256];    /* the verdict's exact first line */
+    uint64_t units;    /* sections or chunks that were checked */
+    uint64_t bytes;    /* bytes that were hashed */
+    char manifest[65]; /* SHA-256 of the envelope's header in hex, "" without an envelope */
+    char format[32];   /* "oam", "safetensors", "safetensors-index", "raw", "" when unknown */
+    char strength[32]; /* "fnv1a64", "sha256", "none", "" when unknown */
 };
-int ckpt_verify(const char *path, const struct ckpt_options *opt, struct ckpt_verdict *ret_verdict, struct ckpt_err *err);
+int ckpt_verify(
+    const char *path, const struct ckpt_options *opt, struct ckpt_verdict *ret_verdict, struct ckpt_err *err);
 
 #define CKPT_VERSION_STRING_MAX 32
 const char *ckpt_version(void);

@@ -115,8 +115,8 @@ struct catalog {
     uint32_t version;   /* .oam version; 0: none */
     uint64_t source_bytes;
     struct envelope *envelope; /* NULL: none */
-    const char *lost; /* why an envelope's payload is shown as raw though it is not (its index lies in a
-                         damaged chunk), for the log; NULL: nothing was lost */
+    const char *lost;     /* why an envelope's payload is shown as raw though it is not (its index lies in a
+                             damaged chunk), for the log; NULL: nothing was lost */
     struct range lost_at; /* what could not be parsed then */
     struct part *parts;
     uint32_t part_count;

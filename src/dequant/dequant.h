@@ -13,8 +13,8 @@
 #define DEQUANT_BLOCK 32
 
 /*
- * count elements into out (4 * count bytes), from element `skip` (0 to 31) of the first block on. ints starts at
- * that block's integers, scales at its scale; further blocks follow each.
+ * count elements into out (4 * count bytes), from element `skip` (0 to 31) of the first block on. ints starts
+ * at that block's integers, scales at its scale; further blocks follow each.
  */
 void dequant_q4(const uint8_t *ints, const uint8_t *scales, uint64_t skip, uint64_t count, uint8_t *out);
 void dequant_q8(const uint8_t *ints, const uint8_t *scales, uint64_t skip, uint64_t count, uint8_t *out);

@@ -89,9 +89,17 @@ START_TEST(utf8_is_judged_as_rfc_3629_does) {
         size_t len;
         bool good;
     } cases[] = {
-        {"", 0, true}, {"a\0b", 3, true}, {"\xc3\xa9", 2, true}, {"\xf4\x8f\xbf\xbf", 4, true},
-        {"\xf4\x90\x80\x80", 4, false}, {"\xed\xa0\x80", 3, false}, {"\xc0\x80", 2, false},
-        {"\xe0\x9f\xbf", 3, false}, {"\xf0\x8f\xbf\xbf", 4, false}, {"\xe2\x82", 2, false}, {"\xff", 1, false},
+        {"", 0, true},
+        {"a\0b", 3, true},
+        {"\xc3\xa9", 2, true},
+        {"\xf4\x8f\xbf\xbf", 4, true},
+        {"\xf4\x90\x80\x80", 4, false},
+        {"\xed\xa0\x80", 3, false},
+        {"\xc0\x80", 2, false},
+        {"\xe0\x9f\xbf", 3, false},
+        {"\xf0\x8f\xbf\xbf", 4, false},
+        {"\xe2\x82", 2, false},
+        {"\xff", 1, false},
         {"\x80", 1, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
