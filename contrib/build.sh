@@ -5,6 +5,10 @@ set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 dir=$1
 shift
+if [ -e "$top/config.status" ]; then
+    echo "$top is configured in place; 'make distclean' there first, then it can be built in $dir" >&2
+    exit 1
+fi
 if [ ! -x "$top/configure" ]; then
     (cd "$top" && autoreconf -fi >autoreconf.log 2>&1) || { cat "$top/autoreconf.log" && exit 1; }
 fi

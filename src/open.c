@@ -167,7 +167,7 @@ static int parse(struct court *court, const struct unit_judge *judge, struct ckp
         rc = format_parse(&opened->source, judge, &opened->catalog, err);
     if (!rc && court->opt->manifest && !opened->catalog.envelope)
         rc = err_verdict(err, CKPT_E_MISMATCH, "manifest-mismatch",
-            "a manifest is pinned, but a %s has no envelope", opened->catalog.format);
+            "a manifest is pinned, but the file has no envelope (it is %s)", opened->catalog.format);
     contract_free(&court->contract);
     return rc;
 }

@@ -53,9 +53,10 @@ static const char *strength_text(const char *strength) {
 static void print_hashed(const struct outcome *out) {
     char count[COUNT_MAX], bytes[COUNT_MAX];
     const struct ckpt_verdict *verdict = &out->verdict;
-    bool chunks = !strcmp(verdict->strength, "sha256");
-    printf("checked   %s %s%s, %s\n", count_text(verdict->units, count), chunks ? "chunk" : "section",
-        verdict->units == 1 ? "" : "s", bytes_text(verdict->bytes, bytes));
+    bool chunks = !strcmp(verdict->strength, "sha256"), sections = !strcmp(verdict->format, "oam");
+    const char *what = chunks && sections ? "chunks and sections" : chunks ? "chunk" : "section";
+    printf("checked   %s %s%s, %s hashed\n", count_text(verdict->units, count), what,
+        verdict->units == 1 || (chunks && sections) ? "" : "s", bytes_text(verdict->bytes, bytes));
     if (out->seconds < 1)
         printf("time      %.1f ms", out->seconds * 1e3);
     else
