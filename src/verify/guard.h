@@ -27,8 +27,9 @@ struct guard;
 struct guard_options {
     enum ckpt_verify_mode mode;
     /* The memory of the whole program for verified reads; 0: 64 MiB. The guard takes a quarter of it for
-     * blocks, an eighth for their digests and an eighth for the buffers of passes; half of it is left to who
-     * replies. */
+     * blocks and an eighth for their digests; half of it is left to who replies, and the rest to passes. That
+     * rest is not enforced: a pass over a long unit has 2 MiB of buffers, and as many run as there are cores
+     * (4 at least, 16 at most). */
     uint64_t cache_bytes;
     struct ckpt_log log;
 };
