@@ -102,16 +102,6 @@ static void add_document(cJSON *object, const char *key, struct ckpt *ckpt, cons
 
 /* ---- the rest ---------------------------------------------------------------------------------------- */
 
-static const char *strength(const struct catalog *catalog) {
-    return catalog->envelope ? "sha256" : catalog->units.count ? "fnv1a64" : "none";
-}
-
-static const char *protects(const struct catalog *catalog) {
-    if (catalog->envelope)
-        return "accidents, and attackers once the manifest is pinned (-o manifest=sha256:...)";
-    return catalog->units.count ? "accidents" : "nothing: the format has no checksum";
-}
-
 static void add_sections(cJSON *object, const struct catalog *catalog) {
     cJSON *list = cJSON_AddArrayToObject(object, "sections");
     for (uint32_t i = 0; i < catalog->section_count; i++) {
@@ -134,9 +124,10 @@ static void add_shards(cJSON *object, const struct catalog *catalog) {
 
 static void add_verification(cJSON *object, const struct catalog *catalog) {
     cJSON *verification = cJSON_AddObjectToObject(object, "verification");
-    cJSON_AddStringToObject(verification, "strength", strength(catalog));
+    const struct digest_info *digest = &digest_table[catalog_digest(catalog)];
+    cJSON_AddStringToObject(verification, "strength", digest->name);
     add_u64(verification, "units", catalog->units.count);
-    cJSON_AddStringToObject(verification, "protects_against", protects(catalog));
+    cJSON_AddStringToObject(verification, "protects_against", digest->against);
 }
 
 int ckpt_info_json(struct ckpt *ckpt, char **ret_text, struct ckpt_err *err) {

@@ -9,11 +9,9 @@
 
 static void describe(const struct catalog *catalog, bool judged, struct ckpt_verdict *verdict) {
     snprintf(verdict->format, sizeof verdict->format, "%s", catalog->format ? catalog->format : "");
-    const char *strength = catalog->envelope      ? "sha256"
-                           : catalog->units.count ? "fnv1a64"
-                           : judged               ? "none"
-                                                  : "";
-    snprintf(verdict->strength, sizeof verdict->strength, "%s", strength);
+    enum digest_kind kind = catalog_digest(catalog);
+    if (judged || kind != DIGEST_NONE) /* a file that was not parsed to its end may have digests */
+        snprintf(verdict->strength, sizeof verdict->strength, "%s", digest_table[kind].name);
     if (catalog->envelope)
         text_hex(catalog->envelope->manifest, 32, verdict->manifest);
 }

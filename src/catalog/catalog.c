@@ -11,6 +11,19 @@ const char *const encoding_names[ENCODING_COUNT] = {
     [ENCODING_Q8] = "q8",
 };
 
+const struct digest_info digest_table[DIGEST_KIND_COUNT] = {
+    [DIGEST_NONE] = {"none", "nothing: the format has no checksum", 0},
+    [DIGEST_FNV1A64] = {"fnv1a64", "accidents", 8},
+    [DIGEST_SHA256] = {"sha256",
+        "accidents, and attackers once the manifest is pinned (-o manifest=sha256:...)", 32},
+};
+
+enum digest_kind catalog_digest(const struct catalog *catalog) {
+    if (catalog->envelope) /* an empty payload has no chunk, but the header is hashed */
+        return DIGEST_SHA256;
+    return catalog->units.count ? unit_get(&catalog->units, 0).kind : DIGEST_NONE;
+}
+
 void catalog_free(struct catalog *catalog) {
     arena_free(&catalog->arena);
     *catalog = (struct catalog){.arena.max = catalog->arena.max};

@@ -77,6 +77,13 @@ struct section {
 
 enum digest_kind { DIGEST_NONE, DIGEST_FNV1A64, DIGEST_SHA256, DIGEST_KIND_COUNT };
 
+struct digest_info {
+    const char *name;    /* "fnv1a64": what a verification of its units is as strong as */
+    const char *against; /* what that protects against, for people */
+    size_t bytes;
+};
+extern const struct digest_info digest_table[DIGEST_KIND_COUNT];
+
 /* One unit. The digest is in the order of its hex form (FNV-1a: big-endian). */
 struct unit {
     struct range at;
@@ -136,6 +143,9 @@ struct catalog {
 };
 
 void catalog_free(struct catalog *catalog);
+
+/* The kind of digest that lazy reading relies on. */
+enum digest_kind catalog_digest(const struct catalog *catalog);
 
 /* Absolute range of a tensor's stored bytes. */
 struct range tensor_range(const struct catalog *catalog, const struct tensor *tensor);

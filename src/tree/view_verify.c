@@ -6,15 +6,6 @@
 
 #define FAULTS_MAX 1000 /* listed; the rest is counted */
 
-static const struct {
-    const char *name, *against;
-    size_t bytes;
-} kinds[DIGEST_KIND_COUNT] = {
-    [DIGEST_NONE] = {"none", NULL, 0},
-    [DIGEST_FNV1A64] = {"fnv1a64", "accidents", 8},
-    [DIGEST_SHA256] = {"sha256", "accidents, and attackers when the manifest is pinned", 32},
-};
-
 static const char *const mode_names[] = {[CKPT_VERIFY_LAZY] = "lazy",
     [CKPT_VERIFY_FULL] = "full",
     [CKPT_VERIFY_BACKGROUND] = "background",
@@ -26,11 +17,10 @@ static const char *const state_names[] = {
 static bool put_facts(cJSON *root, const struct catalog *catalog, struct guard *guard) {
     struct guard_tally tally;
     guard_tally(guard, &tally);
-    const struct unit_table *units = guard_units(guard);
-    enum digest_kind kind = units->count ? unit_get(units, 0).kind : DIGEST_NONE;
+    const struct digest_info *digest = &digest_table[catalog_digest(catalog)];
     enum ckpt_verify_mode mode = guard_mode(guard);
-    const char *against = mode == CKPT_VERIFY_OFF ? "nothing: verification is off" : kinds[kind].against;
-    return member_text(root, "mode", mode_names[mode]) && member_text(root, "strength", kinds[kind].name) &&
+    const char *against = mode == CKPT_VERIFY_OFF ? "nothing: verification is off" : digest->against;
+    return member_text(root, "mode", mode_names[mode]) && member_text(root, "strength", digest->name) &&
            member_text(root, "protects_against", against) && member_u64(root, "units", tally.units) &&
            member_u64(root, "verified", tally.verified) && member_u64(root, "corrupt", tally.corrupt) &&
            member_u64(root, "bytes", tally.bytes) &&
@@ -67,12 +57,12 @@ static bool put_fault(cJSON *array, struct guard *guard, uint64_t index) {
     struct unit unit = unit_get(guard_units(guard), index);
     uint8_t found[32];
     char prefix[16];
-    snprintf(prefix, sizeof prefix, "%s:", kinds[unit.kind].name);
+    snprintf(prefix, sizeof prefix, "%s:", digest_table[unit.kind].name);
     cJSON *row = put_unit(array, &unit);
-    if (!row || !member_hex(row, "expected", prefix, unit.digest, kinds[unit.kind].bytes))
+    if (!row || !member_hex(row, "expected", prefix, unit.digest, digest_table[unit.kind].bytes))
         return false;
     if (guard_unit_found(guard, index, found))
-        return member_hex(row, "found", prefix, found, kinds[unit.kind].bytes);
+        return member_hex(row, "found", prefix, found, digest_table[unit.kind].bytes);
     return member_text(row, "found", NULL);
 }
 
