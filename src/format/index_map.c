@@ -65,16 +65,18 @@ static int read_mapping(struct index_map *map, struct json *json, struct ckpt_er
     return keep(map, json, &mapping->shard) ? 0 : no_memory(err);
 }
 
-static int read_map(struct index_map *map, const char *text, size_t len, struct ckpt_err *err) {
+/* Calls `member` for each key of an object, whose text `what` names in messages. */
+static int each_member(struct index_map *map, const char *text, size_t len, const char *what,
+    int (*member)(struct index_map *map, struct json *json, struct ckpt_err *err), struct ckpt_err *err) {
     uint64_t members;
-    int rc = object_survey(text, len, SAFETENSORS_INDEX_MAP, JSON_DEPTH_MAX, &members, NULL, err);
+    int rc = object_survey(text, len, what, JSON_DEPTH_MAX, &members, NULL, err);
     if (rc)
         return rc;
     struct json json;
     json_start(&json, text, len);
     json_next(&json);
     while (!rc && json_next(&json) == JSON_KEY)
-        rc = read_mapping(map, &json, err);
+        rc = member(map, &json, err);
     json_stop(&json);
     return rc;
 }
@@ -97,21 +99,12 @@ static int read_member(struct index_map *map, struct json *json, struct ckpt_err
     size_t len = json_offset(json) - start;
     map->mapped |= is_map;
     if (is_map)
-        return read_map(map, text, len, err);
+        return each_member(map, text, len, SAFETENSORS_INDEX_MAP, read_mapping, err);
     return is_metadata ? read_metadata(map, text, len, err) : 0;
 }
 
 static int read_text(struct index_map *map, const char *text, size_t len, struct ckpt_err *err) {
-    uint64_t members;
-    int rc = object_survey(text, len, "the index", JSON_DEPTH_MAX, &members, NULL, err);
-    if (rc)
-        return rc;
-    struct json json;
-    json_start(&json, text, len);
-    json_next(&json);
-    while (!rc && json_next(&json) == JSON_KEY)
-        rc = read_member(map, &json, err);
-    json_stop(&json);
+    int rc = each_member(map, text, len, "the index", read_member, err);
     if (!rc && !map->mapped)
         return err_set(err, CKPT_E_CORRUPT, "the index has no " SAFETENSORS_INDEX_MAP);
     return rc;
