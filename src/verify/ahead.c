@@ -4,14 +4,13 @@
 #include "base/ovf.h"
 #include "verify/span.h"
 
-#define UNITS 16                           /* passes begun for one request */
-#define UNIT_MAX ((uint64_t)64 << 20)      /* a longer unit waits until its turn comes */
-#define CORE_BYTES_MAX ((uint64_t)8 << 20) /* of what is begun behind a request, for each core */
+#define UNITS 16                      /* passes begun for one request */
+#define UNIT_MAX ((uint64_t)64 << 20) /* a longer unit waits until its turn comes */
 
 /* How far behind a request passes are begun: the further the longer its stream is, so that somebody who looks
  * at the first bytes only does not keep others waiting. */
-static uint64_t reach(uint64_t streamed) {
-    return ovf_min(4 * streamed, CORE_BYTES_MAX * crew_cores());
+static uint64_t reach(const struct ahead *ahead, uint64_t streamed) {
+    return ovf_min(4 * streamed, ahead->reach_max);
 }
 
 /* Enters the request; how much its stream, if it goes on where an earlier one ended, has read before. */
@@ -33,7 +32,7 @@ static uint64_t follow(struct ahead *ahead, uint64_t off, uint64_t end) {
 
 void ahead_begin(struct ahead *ahead, struct jobs *jobs, const struct jobs_over *over, uint64_t index,
     uint64_t off, uint64_t end) {
-    uint64_t behind = reach(follow(ahead, off, end));
+    uint64_t behind = reach(ahead, follow(ahead, off, end));
     struct range first = unit_get(over->table, index).at;
     if (behind == 0 && end <= first.off + first.len)
         return; /* whoever needs it begins it */
@@ -41,7 +40,7 @@ void ahead_begin(struct ahead *ahead, struct jobs *jobs, const struct jobs_over 
         struct range at = unit_get(over->table, i).at;
         if (at.off >= end && at.off - end >= behind)
             break;
-        bool fits = i == index || at.len <= (at.off < end ? UNIT_MAX : CORE_BYTES_MAX * crew_cores());
+        bool fits = i == index || at.len <= (at.off < end ? UNIT_MAX : ahead->reach_max);
         if (fits && at.len > SPAN_SMALL_BYTES && ledger_state(over->ledger, i) == UNIT_UNKNOWN)
             jobs_begin(jobs, i);
     }

@@ -13,16 +13,19 @@
 #include <stdatomic.h>
 
 #define AHEAD_STREAMS 16
+#define AHEAD_CORE_BYTES ((uint64_t)8 << 20)
 
 /* Requests that go on where the one before ended. */
 struct ahead_stream {
     _Atomic uint64_t start, end;
 };
 
-/* The latest streams. Zeroed: none. What a race mixes up costs one step ahead, or begins one too much. */
+/* The latest streams. Zeroed but for the reach: none. What a race mixes up costs one step ahead, or begins
+ * one too much. */
 struct ahead {
     struct ahead_stream streams[AHEAD_STREAMS];
-    atomic_uint next; /* to be forgotten */
+    atomic_uint next;   /* to be forgotten */
+    uint64_t reach_max; /* bytes behind a request in which passes are begun: AHEAD_CORE_BYTES for each core */
 };
 
 /* For a request [off, end) that begins in unit `index`. */
