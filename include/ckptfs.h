@@ -211,6 +211,21 @@ struct ckpt_verdict {
 int ckpt_verify(
     const char *path, const struct ckpt_options *opt, struct ckpt_verdict *ret_verdict, struct ckpt_err *err);
 
+/* ---- writing: what all writers share ---------------------------------------------------------------- */
+
+/*
+ * Writers make a file whole or not at all: they write a temporary file beside the target, flush it to the
+ * disk, rename it over the target and flush the directory. Missing parent directories are made; a symbolic
+ * link is followed. After a failure, a crash included, the target is as it was, and a temporary file that a
+ * killed writer left is removed by the next one. Whatever is read from a checkpoint is verified before it is
+ * written. Errors of all of them: IO (disk full, no permission), INTR, NOMEM, and those of ckpt_open for
+ * what they read.
+ */
+struct ckpt_write_options {
+    const struct ckpt_cancel *cancel;     /* or NULL */
+    const struct ckpt_progress *progress; /* or NULL */
+};
+
 #define CKPT_VERSION_STRING_MAX 32
 const char *ckpt_version(void);
 

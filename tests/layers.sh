@@ -10,6 +10,8 @@ allowed() {
     format) echo "base source catalog format" ;;
     dequant) echo "base catalog dequant" ;;
     tree) echo "base hash catalog verify dequant tree" ;;
+    pack) echo "base hash source catalog dequant format pack" ;;
+    gpu) echo "base catalog dequant gpu" ;;
     fuse | cli) echo "$1" ;;
     *) echo "unknown layer" ;;
     esac
@@ -23,6 +25,8 @@ for file in "$srcdir"/src/*/*.[ch]; do
         *) echo "$file: layer $layer may not include $used/" && faults=$((faults + 1)) ;;
         esac
     done
+    [ "$layer" = pack ] && grep -n '#include "format/' "$file" | grep -v '_layout\.h"' &&
+        echo "$file: a writer shares numbers with a reader (*_layout.h), no logic" && faults=$((faults + 1))
     grep -n '#include "[^/]*"' "$file" | grep -v '"config.h"' &&
         echo "$file: include with the layer's name" && faults=$((faults + 1))
 done
