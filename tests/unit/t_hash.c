@@ -12,6 +12,7 @@
 
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #define LENGTHS 9000 /* past two blocks of any kernel */
 #define LARGE ((size_t)64 << 20)
@@ -283,6 +284,7 @@ START_TEST(block_digests_depend_on_key_and_content) {
     for (size_t len = 0; len <= sizeof bytes; len = len ? len * 4 : 1) {
         uint64_t digest = block_digest(&key, bytes, len);
         ck_assert_uint_eq(block_digest(&key, bytes, len), digest);
+        ck_assert_uint_eq(XXH3_64bits_withSecret(bytes, len, key.secret, sizeof key.secret), digest);
         ck_assert_uint_ne(block_digest(&other, bytes, len), digest);
         if (len == 0)
             continue;
