@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extended attributes: what a tensor is, and whether the bytes behind a file have been verified. */
+#include "base/put.h"
 #include "tree/inside.h"
-#include "tree/put.h"
 
 #include <string.h>
 

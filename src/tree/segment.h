@@ -6,8 +6,8 @@
 #ifndef TREE_SEGMENT_H
 #define TREE_SEGMENT_H
 
+#include "base/rows.h"
 #include "catalog/catalog.h"
-#include "tree/rows.h"
 #include "verify/guard.h"
 
 enum segment_kind {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/ovf.h"
-#include "tree/put.h"
+#include "base/put.h"
 #include "tree/views.h"
 
 #include <string.h>

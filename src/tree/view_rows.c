@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
+#include "base/put.h"
 #include "tree/names.h"
-#include "tree/put.h"
 #include "tree/tree.h"
 #include "tree/views.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 #include "base/ovf.h"
+#include "base/put.h"
 #include "base/quote.h"
-#include "tree/put.h"
 #include "tree/views.h"
 
 #include <stdlib.h>

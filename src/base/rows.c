@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tree/rows.h"
+#include "base/rows.h"
 
 #include <stdlib.h>
 

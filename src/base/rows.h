@@ -3,8 +3,8 @@
  * A text of many rows that is never in memory whole: where each row starts is known, and a row is rendered
  * when it is read. Immutable once made: any number of threads may read.
  */
-#ifndef TREE_ROWS_H
-#define TREE_ROWS_H
+#ifndef BASE_ROWS_H
+#define BASE_ROWS_H
 
 #include "base/buf.h"
 #include "base/err.h"

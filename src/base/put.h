@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers for the files of the tree: a million rows of them, so without printf. */
-#ifndef TREE_PUT_H
-#define TREE_PUT_H
+/* Numbers in text that has a million of them, so without printf. */
+#ifndef BASE_PUT_H
+#define BASE_PUT_H
 
 #include "base/buf.h"
 

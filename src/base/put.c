@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tree/put.h"
+#include "base/put.h"
 
 unsigned put_digits(uint64_t value) {
     unsigned digits = 1;
