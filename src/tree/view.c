@@ -69,8 +69,8 @@ static int add_export(struct view *view, struct tree *tree, enum group_kind grou
     if (rc)
         return err_wrap(err, rc, "export of %s", group_folders[group]);
     view->export = tree->exports[group];
-    view->rows = &view->export->header;
-    view->size = export_size(view->export);
+    view->rows = &view->export->outline.header;
+    view->size = outline_size(&view->export->outline);
     return 0;
 }
 

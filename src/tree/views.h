@@ -6,6 +6,7 @@
 #ifndef TREE_VIEWS_H
 #define TREE_VIEWS_H
 
+#include "catalog/outline.h"
 #include "tree/segment.h"
 
 /* ---- tensors (view_npy.c) --------------------------------------------------------------------------- */
@@ -34,21 +35,16 @@ struct rows rows_sums(const struct catalog *catalog);
 
 /* ---- export (view_safetensors.c) -------------------------------------------------------------------- */
 
-/* A group as a safetensors file: the header's rows, then the tensors' data in order. Immutable once made. */
+/* A group as a safetensors file. Immutable once made. */
 struct export {
-    struct rows header;
+    struct outline outline;
     const struct catalog *catalog;
-    const struct group *group;
-    uint32_t *order; /* tensors in the order of their data */
-    uint64_t *data;  /* where each one's data starts after the header, and where the last one's ends */
-    uint64_t count;
 };
 
-/* Errors: NOMEM, LIMIT (it would pass 2^63 bytes). */
+/* Errors: NOMEM, LIMIT (it would pass 2^62 bytes). */
 int export_new(
     const struct catalog *catalog, enum group_kind group, struct export **ret_export, struct ckpt_err *err);
 void export_free(struct export *export); /* NULL is allowed */
-uint64_t export_size(const struct export *export);
 /* The data segment that holds the byte at offset (past the header, before the end). */
 struct segment export_segment(const struct export *export, uint64_t offset);
 
