@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verifies what nobody has asked for yet, on a thread that only runs when nothing else wants to. */
 #include "base/ovf.h"
+#include "base/thread.h"
+#include "base/tick.h"
 #include "verify/guard_own.h"
 #include "verify/sweep.h"
-#include "verify/thread.h"
-#include "verify/tick.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "verify/feed.h"
 
 #include "base/ovf.h"
-#include "verify/thread.h"
+#include "base/thread.h"
 
 #include <stdlib.h>
 

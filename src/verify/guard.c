@@ -2,8 +2,8 @@
 #include "verify/guard.h"
 
 #include "base/ovf.h"
+#include "base/tick.h"
 #include "verify/guard_own.h"
-#include "verify/tick.h"
 
 #include <stdlib.h>
 

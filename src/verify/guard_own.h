@@ -3,10 +3,10 @@
 #ifndef VERIFY_GUARD_OWN_H
 #define VERIFY_GUARD_OWN_H
 
+#include "base/crew.h"
 #include "hash/block.h"
 #include "verify/ahead.h"
 #include "verify/cache.h"
-#include "verify/crew.h"
 #include "verify/guard.h"
 #include "verify/jobs.h"
 #include "verify/ledger.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "verify/jobs.h"
 
+#include "base/tick.h"
 #include "verify/pass.h"
-#include "verify/tick.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

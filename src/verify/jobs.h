@@ -8,8 +8,8 @@
 #ifndef VERIFY_JOBS_H
 #define VERIFY_JOBS_H
 
+#include "base/crew.h"
 #include "hash/block.h"
-#include "verify/crew.h"
 #include "verify/ledger.h"
 
 struct jobs;

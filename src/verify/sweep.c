@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "verify/sweep.h"
 
+#include "base/crew.h"
 #include "base/ovf.h"
 #include "source/source.h"
-#include "verify/crew.h"
 #include "verify/pass.h"
 #include "verify/span.h"
 

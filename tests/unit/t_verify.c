@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/crew.h"
 #include "faulty.h"
 #include "unit.h"
 #include "verify/cache.h"
-#include "verify/crew.h"
 #include "verify/feed.h"
 #include "verify/ledger.h"
 #include "verify/pass.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting on a condition with a tick, so that a caller's wish to stop is seen soon. */
-#ifndef VERIFY_TICK_H
-#define VERIFY_TICK_H
+#ifndef BASE_TICK_H
+#define BASE_TICK_H
 
 #include <pthread.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread of the library's own: it takes no signals, those are for the program's threads. */
-#ifndef VERIFY_THREAD_H
-#define VERIFY_THREAD_H
+#ifndef BASE_THREAD_H
+#define BASE_THREAD_H
 
 #include <pthread.h>
 #include <signal.h>

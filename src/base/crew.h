@@ -5,8 +5,8 @@
  *
  * Threads: every call from any thread but crew_free.
  */
-#ifndef VERIFY_CREW_H
-#define VERIFY_CREW_H
+#ifndef BASE_CREW_H
+#define BASE_CREW_H
 
 #include "base/err.h"
 

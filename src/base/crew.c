@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "verify/crew.h"
+#include "base/crew.h"
 
-#include "verify/thread.h"
-#include "verify/tick.h"
+#include "base/thread.h"
+#include "base/tick.h"
 
 #include <sched.h>
 #include <stdlib.h>
