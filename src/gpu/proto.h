@@ -50,10 +50,10 @@ enum gpu_target { GPU_TARGET_STORED, GPU_TARGET_F32, GPU_TARGET_F16, GPU_TARGET_
 
 enum gpu_share { GPU_SHARE_IPC, GPU_SHARE_FD, GPU_SHARE_COUNT };
 
-/* Texts are NUL-terminated here and never hold control bytes. */
+/* Texts are printable ASCII, NUL-terminated here. */
 struct gpu_hello {
     uint32_t half;                   /* bytes of each half of the window, which comes with the frame */
-    char selector[GPU_NAME_MAX + 1]; /* "": the first device, "2": by number, "GPU-…": UUID, "0000:17:00.0" */
+    char selector[GPU_NAME_MAX + 1]; /* "": the first device, "2": by number, "GPU-UUID", "0000:17:00.0" */
 };
 
 struct gpu_device {
@@ -143,7 +143,8 @@ struct gpu_msg {
     } u;
 };
 
-/* Writes msg into frame; returns its length. Texts that are too long are cut, control bytes become '?'. */
+/* Writes msg into frame; returns its length. Texts that are too long are cut, bytes that are not printable
+ * ASCII become '?'. */
 size_t gpu_encode(const struct gpu_msg *msg, uint8_t frame[GPU_FRAME_MAX]);
 
 /* Reads one frame. Errors: CORRUPT (too short, bytes left over, a value out of range), UNSUPPORTED (another
