@@ -864,17 +864,21 @@ static void court_end(struct court *court) {
     free(court->scene.truth);
 }
 
+/* The pass over the weights may be begun ahead; held at its end it shows that nobody waits for it. */
 START_TEST(what_was_parsed_is_vouched_for_once) {
     struct court court;
     court_begin(&court, 0); /* the file header differed: no unit covers it */
+    struct faulty *faulty = court.scene.faulty;
+    faulty_gate(faulty, W_LAST);
     ck_assert_int_eq(guard_vouch(court.guard, (struct range){0, 100}, NULL, NULL), 0);
     ck_assert_int_eq(guard_vouch(court.guard, sections[CONFIG], NULL, NULL), 0);
     ck_assert_int_eq(guard_vouch(court.guard, sections[TENSORS], NULL, NULL), 0);
     ck_assert_int_eq(guard_unit_state(court.guard, WEIGHTS), UNIT_UNKNOWN);
-    unsigned reads = court.scene.faulty->reads;
+    faulty->watched = sections[TENSORS].off + 150000;
     ck_assert_int_eq(guard_vouch(court.guard, sections[TENSORS], NULL, NULL), 0);
     ck_assert_int_eq(guard_vouch(court.guard, (struct range){5, 0}, NULL, NULL), 0);
-    ck_assert_uint_eq(court.scene.faulty->reads, reads);
+    ck_assert_uint_eq(faulty->watched_reads, 0);
+    faulty_open_gate(faulty);
     court_end(&court);
 }
 END_TEST
