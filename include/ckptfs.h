@@ -226,6 +226,42 @@ struct ckpt_write_options {
     const struct ckpt_progress *progress; /* or NULL */
 };
 
+/* ---- envelopes ------------------------------------------------------------------------------------- */
+
+/* How a payload is sealed: by a contract, or by identities and a chunk size of the caller's. */
+struct ckpt_seal {
+    const char *contract;    /* path of a contract (JSON), or NULL: */
+    const char *identity[4]; /* schema, learner, data, seed (one with a NUL in it needs a contract) */
+    uint64_t chunk_bytes;    /* at least 1; with a contract this and the identities are not looked at */
+    uint64_t updates, invocations;
+};
+
+/*
+ * Puts what `payload` (an open file, also a pipe) holds from its position to its end into an envelope at
+ * `to`. One pass, on all cores; memory is a piece a core and 32 bytes a chunk. The payload of a contract has
+ * its payload_bytes; a regular file is judged before anything is written, a pipe at its end. A pipe without a
+ * contract whose payload makes more than 121 chunks is moved behind its header at the end: at once where
+ * the file system inserts pages (ext4, XFS), else by copying it within the file. Where the payload's
+ * position is afterwards is not defined.
+ * Errors besides those of all writers: MISMATCH (not the contract's length), INVAL (no chunks, a missing
+ * identity, a malformed contract), LIMIT (more than 33 million chunks), CHANGED (a regular file was written
+ * to meanwhile).
+ */
+int ckpt_seal(int payload, const struct ckpt_seal *how, const char *to,
+    const struct ckpt_write_options *options, struct ckpt_err *err);
+
+/* What an envelope must be; NULL: anything that is consistent. */
+struct ckpt_pins {
+    const char *contract; /* path of a contract (JSON) */
+    const char *manifest; /* "sha256:HEX" */
+};
+
+/* Writes the payload of the envelope `from` to `to`, every chunk verified; what is in it is not looked at.
+ * pins may be NULL. Errors besides those of all writers: MISMATCH with the verdict that ckpt_verify gives,
+ * FORMAT (no envelope), CHANGED. */
+int ckpt_unseal(const char *from, const struct ckpt_pins *pins, const char *to,
+    const struct ckpt_write_options *options, struct ckpt_err *err);
+
 #define CKPT_VERSION_STRING_MAX 32
 const char *ckpt_version(void);
 

@@ -25,5 +25,6 @@ struct command {
 };
 
 extern const struct command cmd_info, cmd_ls, cmd_cat, cmd_verify;
+extern const struct command cmd_seal, cmd_unseal;
 
 #endif

@@ -7,9 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* 33 million chunks; a header is kept in memory. */
-#define HEADER_BYTES_MAX ((uint64_t)1 << 30)
-
 /* ---- the layout ------------------------------------------------------------------------------------- */
 
 uint64_t envelope_chunks(const struct envelope_layout *layout) {
@@ -113,9 +110,9 @@ static int check_start(const uint8_t *start, uint64_t size, struct ckpt_err *err
     if (memcmp(start, ENVELOPE_MAGIC, ENVELOPE_MAGIC_BYTES))
         return err_verdict(err, CKPT_E_MISMATCH, "layout", "the magic is not %s", ENVELOPE_MAGIC);
     rc = check_figures(&found, err);
-    if (!rc && found.header_bytes > HEADER_BYTES_MAX)
+    if (!rc && found.header_bytes > ENVELOPE_HEADER_BYTES_MAX)
         return err_set(err, CKPT_E_LIMIT, "a header of %" PRIu64 " bytes, at most %" PRIu64 " are read",
-            found.header_bytes, HEADER_BYTES_MAX);
+            found.header_bytes, ENVELOPE_HEADER_BYTES_MAX);
     return rc;
 }
 

@@ -20,6 +20,9 @@
 #define ENVELOPE_DIGEST_BYTES 32
 #define ENVELOPE_DIGESTS_OFFSET 200 /* of the chunks, one after another; zeros follow to the page's end */
 
+/* 33 million chunks: readers and writers keep a header in memory. */
+#define ENVELOPE_HEADER_BYTES_MAX ((uint64_t)1 << 30)
+
 /* What follows the magic and goes by payload and chunk bytes. */
 struct envelope_layout {
     uint64_t version, header_bytes, payload_bytes, chunk_bytes, full_chunks, tail_bytes;
