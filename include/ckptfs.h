@@ -262,6 +262,96 @@ struct ckpt_pins {
 int ckpt_unseal(const char *from, const struct ckpt_pins *pins, const char *to,
     const struct ckpt_write_options *options, struct ckpt_err *err);
 
+/* ---- the parameter store ---------------------------------------------------------------------------- */
+
+/*
+ * Named float32 parameters that are trained or computed with, in host memory or where a struct ckpt_memory
+ * puts them, saved to safetensors files and loaded from checkpoints.
+ *
+ * Threads: one at a time per store, reading included.
+ */
+struct ckpt_store;
+
+/*
+ * Memory that a store puts its values into: opaque blocks. All calls may fail with NOMEM, IO or GPU and say
+ * why; they are made by the thread that calls the store. The struct is copied, `arg` outlives the store.
+ */
+struct ckpt_memory {
+    void *arg;
+    /* A block of bytes (not 0), zeroed, good for float32. */
+    int (*alloc)(void *arg, uint64_t bytes, void **ret_block, struct ckpt_err *err);
+    void (*free)(void *arg, void *block);
+    /* len bytes (not 0) at offset into the block or out of it; float32 in the host's byte order. */
+    int (*put)(
+        void *arg, void *block, uint64_t offset, const void *bytes, uint64_t len, struct ckpt_err *err);
+    int (*get)(void *arg, void *block, uint64_t offset, void *bytes, uint64_t len, struct ckpt_err *err);
+    /* Where the block is in host memory, or NULL: it is not. The whole call may be NULL. */
+    void *(*host)(void *arg, void *block);
+};
+
+/* memory NULL: host memory. Errors: NOMEM. */
+int ckpt_store_create(const struct ckpt_memory *memory, struct ckpt_store **ret_store, struct ckpt_err *err);
+void ckpt_store_free(struct ckpt_store *store); /* NULL is allowed */
+
+/*
+ * Adds a parameter of zeros. Its number counts from 0. rank 0: one element; an extent of 0: none. Errors:
+ * INVAL (the name is not UTF-8, is taken, or is "__metadata__"), LIMIT (rank over 1024, 2^62 bytes), those of
+ * the memory.
+ */
+int ckpt_store_add(struct ckpt_store *store, const char *name, const uint64_t *shape, size_t rank,
+    uint64_t *ret_number, struct ckpt_err *err);
+
+struct ckpt_parameter {
+    const char *name;
+    const uint64_t *shape; /* rank extents */
+    size_t rank;
+    uint64_t elements;
+    float *values; /* in host memory, until the next ckpt_store_load; NULL: not in host memory, or empty */
+};
+
+uint64_t ckpt_store_count(const struct ckpt_store *store);
+/* Error: NOENT. */
+int ckpt_store_find(
+    const struct ckpt_store *store, const char *name, uint64_t *ret_number, struct ckpt_err *err);
+int ckpt_store_parameter(const struct ckpt_store *store, uint64_t number,
+    struct ckpt_parameter *ret_parameter, struct ckpt_err *err);
+
+/* Copies count values, from value number `first` on, out of a parameter or into it. Errors: NOENT (no such
+ * parameter), INVAL (a value past its end), those of the memory. */
+int ckpt_store_get(struct ckpt_store *store, uint64_t number, uint64_t first, float *values, uint64_t count,
+    struct ckpt_err *err);
+int ckpt_store_put(struct ckpt_store *store, uint64_t number, uint64_t first, const float *values,
+    uint64_t count, struct ckpt_err *err);
+
+/* A pair of a safetensors file's metadata: UTF-8, which may hold NULs; one more NUL follows each. */
+struct ckpt_pair {
+    const char *key;
+    size_t key_len;
+    const char *value;
+    size_t value_len;
+};
+
+/*
+ * Writes all parameters as F32 with their shapes, and the metadata, to a safetensors file. Errors: those of
+ * writers, INVAL (metadata that is not UTF-8 or has a key twice), LIMIT (a header of over 100,000,000 bytes),
+ * those of the memory.
+ */
+int ckpt_store_save(struct ckpt_store *store, const char *path, const struct ckpt_pair *metadata,
+    size_t metadata_count, const struct ckpt_write_options *options, struct ckpt_err *err);
+
+/*
+ * Loads from anything that ckpt_open opens, verified: each parameter gets the values of the tensor of its
+ * name; tensors without a parameter are skipped, parameters without a tensor keep their values. All or
+ * nothing: on any failure every parameter is as it was. For that the new values are read into fresh blocks
+ * first, so while it runs there is room for them twice; then they take the old ones' place.
+ * The file's metadata is handed back as *ret_count pairs in one piece of memory, freed with free(); values
+ * that are not strings (an index has them) as JSON text. ret_metadata and ret_count may both be NULL.
+ * Errors: MISMATCH (a tensor of the same name with another shape, or not stored as plain F32: says both),
+ * those of ckpt_open and of reading, those of the memory.
+ */
+int ckpt_store_load(struct ckpt_store *store, const char *path, const struct ckpt_write_options *options,
+    struct ckpt_pair **ret_metadata, size_t *ret_count, struct ckpt_err *err);
+
 #define CKPT_VERSION_STRING_MAX 32
 const char *ckpt_version(void);
 

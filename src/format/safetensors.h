@@ -21,9 +21,6 @@ struct safetensors {
 int safetensors_read(
     struct source *source, struct arena *arena, struct safetensors *ret_file, struct ckpt_err *err);
 
-/* More extents than any array library takes; it bounds what one entry can cost. */
-#define SAFETENSORS_RANK_MAX 1024
-
 /* The header (len bytes, at most SAFETENSORS_HEADER_MAX) of a file of file_size bytes. Errors: CORRUPT,
  * LIMIT, NOMEM. */
 int safetensors_header(const char *header, size_t len, uint64_t file_size, struct arena *arena,

@@ -11,8 +11,9 @@
 #define SAFETENSORS_HEADER_MAX UINT64_C(100000000) /* N */
 #define SAFETENSORS_OFFSET_MAX ((uint64_t)INT64_MAX)
 #define SAFETENSORS_EXTENT_MAX UINT64_MAX /* beyond the offsets' it can only follow an extent of 0 */
-#define SAFETENSORS_DEPTH_MAX 127         /* nesting that the reference implementation reads */
-#define SAFETENSORS_HEADER_ALIGN 8        /* writers pad the header with spaces; readers do not ask for it */
+#define SAFETENSORS_RANK_MAX 1024  /* more than any array library takes; it bounds what one entry can cost */
+#define SAFETENSORS_DEPTH_MAX 127  /* nesting that the reference implementation reads */
+#define SAFETENSORS_HEADER_ALIGN 8 /* writers pad the header with spaces; readers do not ask for it */
 
 #define SAFETENSORS_METADATA "__metadata__"
 #define SAFETENSORS_DTYPE "dtype"
