@@ -352,6 +352,33 @@ int ckpt_store_save(struct ckpt_store *store, const char *path, const struct ckp
 int ckpt_store_load(struct ckpt_store *store, const char *path, const struct ckpt_write_options *options,
     struct ckpt_pair **ret_metadata, size_t *ret_count, struct ckpt_err *err);
 
+/* ---- extracting ------------------------------------------------------------------------------------- */
+
+struct ckpt_extract_options {
+    /*
+     * The part of the tree; glob_count 0: all of it. A glob that is a path means that path, any other is a
+     * pattern of fnmatch(3) for whole paths, in which '*' matches slashes too. A directory stands for all
+     * below it.
+     */
+    const char *const *globs;
+    size_t glob_count;
+    /* Leave out the files that cannot be read (CORRUPT, MISMATCH, IO) and tell left_out (or NULL) of each.
+     * false: the first of them fails the whole. */
+    bool keep_going;
+    void (*left_out)(void *arg, const char *path, const struct ckpt_err *err);
+    void *arg;
+};
+
+/*
+ * Writes the tree into the directory `dir`, which must be new or empty, as plain files: with the bytes and
+ * sizes that a mount shows and the times of the source. Dynamic files come last and are as they are then.
+ * Everything is written into a temporary directory beside it and renamed to `dir` when it is on the disk. how
+ * NULL: everything. *ret_left_out (NULL allowed): files that were left out. Errors besides those of writers:
+ * those of ckpt_file_read; INVAL when a glob matches nothing.
+ */
+int ckpt_extract(struct ckpt *ckpt, const char *dir, const struct ckpt_extract_options *how,
+    const struct ckpt_write_options *options, uint64_t *ret_left_out, struct ckpt_err *err);
+
 #define CKPT_VERSION_STRING_MAX 32
 const char *ckpt_version(void);
 

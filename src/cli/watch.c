@@ -61,10 +61,15 @@ void watch_tell(struct watch *watch, uint64_t done, uint64_t total) {
     fputs("\033[K", stderr);
 }
 
-void watch_stop(struct watch *watch) {
+void watch_erase(struct watch *watch) {
     if (watch->drawn)
         fputs("\r\033[K", stderr);
-    watch->shows = watch->drawn = false;
+    watch->drawn = false;
+}
+
+void watch_stop(struct watch *watch) {
+    watch_erase(watch);
+    watch->shows = false;
 }
 
 double watch_seconds(const struct watch *watch) {

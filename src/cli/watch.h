@@ -17,7 +17,9 @@ struct watch {
 void watch_start(struct watch *watch, bool quiet);
 /* Draws the line anew, at most 10 times a second. What watch->progress calls. */
 void watch_tell(struct watch *watch, uint64_t done, uint64_t total);
-/* Erases the line. To be called before anything else is printed. */
+/* Erases the line; the next watch_tell draws it again. To be called before anything else is printed. */
+void watch_erase(struct watch *watch);
+/* Erases the line for good. */
 void watch_stop(struct watch *watch);
 /* Seconds since watch_start. */
 double watch_seconds(const struct watch *watch);

@@ -61,6 +61,15 @@ for command in info ls cat verify; do
     want 0 "$command" --help && says out "^usage: ckpt $command "
     want 2 "$command" -- --no-such-file ${path:-} && says err '^ckpt: --no-such-file: '
 done
+want 1 extract && says err '^ckpt: extract: an operand is missing' && says err '^usage: ckpt extract '
+want 1 extract "$model" && says err 'an operand is missing'
+want 1 extract "$model" out.d -Z && says err "unknown option '-Z'"
+want 2 extract nothing.oam out.d && says err '^ckpt: .*nothing\.oam: No such file'
+want 2 extract . out.d && says err '^ckpt: \.: is a directory'
+want 3 extract /etc/passwd out.d && silent out
+checks=$((checks + 1))
+[ ! -e out.d ] || fault "a refused extract left something"
+want 0 help extract && says out "^usage: ckpt extract "
 want 1 verify "$model" --contract && says err "'--contract' needs an argument"
 want 1 info --json=yes "$model" && says err "'--json' takes no argument"
 want 1 verify --manifest sha256:12 "$model" && says err 'sha256' && silent out
