@@ -104,6 +104,10 @@ enum {
     ROW(cuMemHostRegister, cuMemHostRegister_v2, (void *at, size_t bytes, unsigned flags))                   \
     ROW(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2,                                                             \
         (cuda_ptr to, const void *from, size_t bytes, cuda_stream stream))                                   \
+    ROW(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2,                                                             \
+        (void *to, cuda_ptr from, size_t bytes, cuda_stream stream))                                         \
+    ROW(cuMemsetD8Async, cuMemsetD8Async,                                                                    \
+        (cuda_ptr at, unsigned char value, size_t bytes, cuda_stream stream))                                \
     ROW(cuStreamCreate, cuStreamCreate, (cuda_stream * stream, unsigned flags))                              \
     ROW(cuStreamSynchronize, cuStreamSynchronize, (cuda_stream stream))                                      \
     ROW(cuEventCreate, cuEventCreate, (cuda_event * event, unsigned flags))                                  \

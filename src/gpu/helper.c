@@ -4,6 +4,7 @@
  * request after another (doc/gpu-protocol.md) and ends with the socket, which ckptfs holds the other end of.
  */
 #include "gpu/helper_load.h"
+#include "gpu/helper_store.h"
 #include "gpu/wire.h"
 
 #include <errno.h>
@@ -61,6 +62,16 @@ static int count_memory(struct helper *helper, struct gpu_msg *ret_reply, struct
     return rc;
 }
 
+/* What is being loaded is not the client's to touch. */
+static int touch(
+    struct helper *helper, const struct gpu_msg *request, struct gpu_msg *ret_reply, struct ckpt_err *err) {
+    const struct gpu_fill *move = &request->u.write; /* or read */
+    if (helper->load.place && helper->load.want.id == move->id)
+        return err_os(err, EINVAL, "tensor %llu is being loaded", (unsigned long long)move->id);
+    return request->type == GPU_WRITE ? store_write(&helper->pool, move, ret_reply, err)
+                                      : store_read(&helper->pool, move, ret_reply, err);
+}
+
 /* fd: the window with a hello, else -1. */
 static int answer(struct helper *helper, const struct gpu_msg *request, int fd, struct gpu_msg *ret_reply,
     int *ret_fd, struct ckpt_err *err) {
@@ -79,6 +90,11 @@ static int answer(struct helper *helper, const struct gpu_msg *request, int fd, 
         return release(helper, request->u.release.id, ret_reply, err);
     case GPU_INFO:
         return count_memory(helper, ret_reply, err);
+    case GPU_MAKE:
+        return store_make(&helper->pool, &request->u.make, ret_reply, ret_fd, err);
+    case GPU_WRITE:
+    case GPU_READ:
+        return touch(helper, request, ret_reply, err);
     default:
         return err_os(err, EINVAL, "message %u is no request", (unsigned)request->type);
     }
@@ -96,6 +112,12 @@ static uint64_t id_of(const struct gpu_msg *request) {
         return request->u.end.id;
     case GPU_RELEASE:
         return request->u.release.id;
+    case GPU_MAKE:
+        return request->u.make.id;
+    case GPU_WRITE:
+        return request->u.write.id;
+    case GPU_READ:
+        return request->u.read.id;
     default:
         return 0;
     }

@@ -154,6 +154,20 @@ int device_copy(
     return rc;
 }
 
+int device_read(struct device *device, uint8_t *to, cuda_ptr from, uint64_t bytes, struct ckpt_err *err) {
+    struct driver *driver = &device->driver;
+    int rc = driver_check(driver, driver->cuMemcpyDtoHAsync(to, from, bytes, device->stream), err,
+        "cuMemcpyDtoHAsync of %llu bytes", (unsigned long long)bytes);
+    return rc ? rc : device_wait(device, err);
+}
+
+int device_clear(struct device *device, cuda_ptr at, uint64_t bytes, struct ckpt_err *err) {
+    struct driver *driver = &device->driver;
+    int rc = driver_check(driver, driver->cuMemsetD8Async(at, 0, bytes, device->stream), err,
+        "cuMemsetD8Async of %llu bytes", (unsigned long long)bytes);
+    return rc ? rc : device_wait(device, err);
+}
+
 int device_convert(struct device *device, enum convert_kind kind, enum convert_to to, cuda_ptr in,
     cuda_ptr scales, cuda_ptr out, uint64_t count, struct ckpt_err *err) {
     uint32_t target = to;

@@ -15,7 +15,7 @@ struct device {
     cuda_event copied;                    /* the window's bytes were taken */
     cuda_function kernels[CONVERT_COUNT]; /* all NULL when `lack` says why */
     char lack[GPU_NAME_MAX + 1];
-    const uint8_t *window; /* two halves */
+    uint8_t *window; /* two halves */
     uint32_t half;
     bool pinned;
 };
@@ -32,6 +32,12 @@ int device_memory(struct device *device, uint64_t *ret_free, uint64_t *ret_total
 /* Copies from the window, and returns when its bytes were taken. */
 int device_copy(
     struct device *device, cuda_ptr to, const uint8_t *from, uint64_t bytes, struct ckpt_err *err);
+
+/* Copies into the window, after what was started before, and waits for it. */
+int device_read(struct device *device, uint8_t *to, cuda_ptr from, uint64_t bytes, struct ckpt_err *err);
+
+/* Makes them zero, and waits for it. */
+int device_clear(struct device *device, cuda_ptr at, uint64_t bytes, struct ckpt_err *err);
 
 /* Starts the conversion of count elements (1 and more), after what was copied before. */
 int device_convert(struct device *device, enum convert_kind kind, enum convert_to to, cuda_ptr in,

@@ -124,6 +124,12 @@ static void fill(struct way *way, struct gpu_fill *msg) {
     u8(way, &msg->half, 2, "half");
 }
 
+static void make(struct way *way, struct gpu_make *msg) {
+    u64(way, &msg->id);
+    number(way, &msg->bytes, 8, 1, UINT64_MAX, "bytes");
+    u8(way, &msg->share, GPU_SHARE_COUNT, "share");
+}
+
 static void device(struct way *way, struct gpu_device *msg) {
     u32(way, &msg->ordinal, 0, UINT32_MAX, NULL);
     u32(way, &msg->driver, 0, UINT32_MAX, NULL);
@@ -199,6 +205,12 @@ static bool body(struct way *way, struct gpu_msg *msg) {
         return u64(way, &msg->u.release.id), true;
     case GPU_INFO:
         return true;
+    case GPU_MAKE:
+        return make(way, &msg->u.make), true;
+    case GPU_WRITE:
+        return fill(way, &msg->u.write), true;
+    case GPU_READ:
+        return fill(way, &msg->u.read), true;
     case GPU_DEVICE:
         return device(way, &msg->u.device), true;
     case GPU_ALLOCATED:
@@ -213,6 +225,8 @@ static bool body(struct way *way, struct gpu_msg *msg) {
         return memory(way, &msg->u.memory), true;
     case GPU_ERROR:
         return error(way, &msg->u.error), true;
+    case GPU_COPIED:
+        return filled(way, &msg->u.copied), true;
     }
     return false;
 }

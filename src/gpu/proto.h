@@ -36,6 +36,9 @@ enum gpu_type {
     GPU_END,
     GPU_RELEASE,
     GPU_INFO,
+    GPU_MAKE,
+    GPU_WRITE,
+    GPU_READ,
     GPU_DEVICE = 65, /* replies */
     GPU_ALLOCATED,
     GPU_FILLED,
@@ -43,6 +46,7 @@ enum gpu_type {
     GPU_RELEASED,
     GPU_MEMORY,
     GPU_ERROR,
+    GPU_COPIED,
 };
 
 /* What a tensor becomes on the device. Types that do not convert (gpu_result) stay as stored. */
@@ -126,16 +130,24 @@ struct gpu_id {
     uint64_t id;
 };
 
+/* Memory of zeros, which is READY at once: not a tensor of a file, but for the client to write to. */
+struct gpu_make {
+    uint64_t id;
+    uint64_t bytes; /* not 0 */
+    uint8_t share;  /* enum gpu_share */
+};
+
 struct gpu_msg {
     enum gpu_type type;
     union {
         struct gpu_hello hello;
         struct gpu_begin begin;
-        struct gpu_fill fill;
+        struct gpu_fill fill, write, read; /* write, read: off anywhere in what is READY */
         struct gpu_id end, release;
+        struct gpu_make make;
         struct gpu_device device;
         struct gpu_allocated allocated;
-        struct gpu_filled filled;
+        struct gpu_filled filled, copied;
         struct gpu_ready ready;
         struct gpu_released released;
         struct gpu_memory memory;
