@@ -262,6 +262,32 @@ struct ckpt_pins {
 int ckpt_unseal(const char *from, const struct ckpt_pins *pins, const char *to,
     const struct ckpt_write_options *options, struct ckpt_err *err);
 
+/* ---- writing an .oam -------------------------------------------------------------------------------- */
+
+/*
+ * Makes an .oam of what stands at `from`: a description in JSON (doc/pack.md), or a directory that is laid
+ * out as the tree of an .oam. Byte for byte what the format's reference writer makes of the same model, so
+ * that extracting and packing gives the file back. Everything is checked before anything is written. Data
+ * is streamed: it may be larger than memory.
+ * Errors besides those of all writers: INVAL (the description is malformed, or no .oam can hold the model;
+ * err->words are the reference writer's), UNSUPPORTED (a tensor's stored bytes are missing, and its .npy
+ * cannot stand for them), LIMIT, CHANGED (a file was written to meanwhile).
+ */
+int ckpt_pack(
+    const char *from, const char *to, const struct ckpt_write_options *options, struct ckpt_err *err);
+
+/* Blocks of 32 values of 4 or 8 bits with one float32 scale. */
+enum ckpt_quantization { CKPT_Q4, CKPT_Q8 };
+
+/*
+ * Writes a quantized copy of the .oam (or envelope around one) `from`: float32 weights of rank 2 and more that
+ * are not empty are quantized, other weights and the state are kept, the optimizer is dropped. Errors besides
+ * those of all writers: INVAL (a weight of rank 2 or more is not float32 or quantized already, or there is
+ * nothing to quantize), UNSUPPORTED (not an .oam), CORRUPT and MISMATCH as ckpt_file_read.
+ */
+int ckpt_quantize(const char *from, enum ckpt_quantization kind, const char *to,
+    const struct ckpt_write_options *options, struct ckpt_err *err);
+
 /* ---- the parameter store ---------------------------------------------------------------------------- */
 
 /*

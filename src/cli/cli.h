@@ -25,6 +25,6 @@ struct command {
 };
 
 extern const struct command cmd_info, cmd_ls, cmd_cat, cmd_extract, cmd_verify;
-extern const struct command cmd_seal, cmd_unseal;
+extern const struct command cmd_seal, cmd_unseal, cmd_pack, cmd_quantize;
 
 #endif

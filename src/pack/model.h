@@ -85,8 +85,17 @@ struct model {
 
 void model_free(struct model *model);
 
-/* The bytes themselves into the file. Errors: those of out.h; IO and CHANGED for a file. */
+/* Adds a tensor with a copy of that name and everything else zero; NULL: no memory. Items move when more are
+ * added. */
+struct model_tensor *model_add(
+    struct model *model, struct model_tensors *tensors, const char *name, size_t name_len);
+
+/* The bytes as they are into the file. Errors: those of out.h; IO and CHANGED for a file. */
 int data_put(const struct data *data, struct out *out, struct ckpt_err *err);
+/* len of the bytes at off, which has them. Errors: likewise. */
+int data_read(const struct data *data, uint64_t off, void *buf, size_t len, struct ckpt_err *err);
+/* A tensor's: copied or computed. */
+int model_tensor_put(const struct model_tensor *item, struct out *out, struct ckpt_err *err);
 
 /*
  * A model from the catalog of an open .oam: its documents and tensors, with the bytes in `source`, whose

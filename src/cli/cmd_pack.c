@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ckpt pack: a description or a directory to an .oam. */
+#include "cli/args.h"
+#include "cli/out.h"
+#include "cli/watch.h"
+
+static int run(const struct command *self, int argc, char **argv) {
+    bool quiet = false;
+    const struct option options[] = {{"quiet", 'q', &quiet, NULL}, {0}};
+    const char *operands[2];
+    struct watch watch;
+    struct ckpt_err err;
+    int code = args_parse(self, argc, argv, options, 2, 2, operands);
+    if (code)
+        return code;
+    watch_start(&watch, quiet);
+    const struct ckpt_write_options how = {.cancel = &watch.cancel, .progress = &watch.progress};
+    int rc = ckpt_pack(operands[0], operands[1], &how, &err);
+    watch_stop(&watch);
+    return rc ? watch_exit(complain_err(NULL, &err)) : EXIT_FINE;
+}
+
+const struct command cmd_pack = {
+    .name = "pack",
+    .operands = "[-q] FROM OUT",
+    .summary = "make an .oam of a description or of an extracted tree",
+    .details =
+        "FROM is a description in JSON, which names the files that hold the tensors' bytes (doc/pack.md), or a\n"
+        "directory as 'ckpt extract' writes it from an .oam, which may have been changed since. There the stored\n"
+        "bytes below raw/ count; the .npy of a tensor counts when its file below raw/ is not there. OUT is\n"
+        "replaced when the checkpoint is complete and on the disk, or not at all. Exit status 1 when FROM does\n"
+        "not describe what an .oam can hold.\n\n"
+        "  -q, --quiet  no progress\n",
+    .run = run,
+};
