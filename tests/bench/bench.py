@@ -5,7 +5,7 @@
 Groups: hash read random mmap many memory verify size open (all of them by default). Variables:
   BENCH_MB      MiB of the largest tensor (1024)
   BENCH_ROUNDS  rounds, of which medians are taken (5)
-  BENCH_BIG     1: sizes up to 16 times as large, too (sparse)
+  BENCH_BIG     1: "size" goes up to 16 times BENCH_MB (sparse, but in the page cache: 17 GiB of memory for 16 GiB)
   BENCH_DIR     where the data is made (the build folder; up to 4.5 times BENCH_MB, removed afterwards)
 
 Names: ".ratio_X" of a read or a verification is a speed over the speed of X (more is better); of a listing and of a
