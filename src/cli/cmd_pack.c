@@ -17,7 +17,7 @@ static int run(const struct command *self, int argc, char **argv) {
     const struct ckpt_write_options how = {.cancel = &watch.cancel, .progress = &watch.progress};
     int rc = ckpt_pack(operands[0], operands[1], &how, &err);
     watch_stop(&watch);
-    return rc ? watch_exit(complain_err(NULL, &err)) : EXIT_FINE;
+    return rc ? watch_exit(complain_err(operands[0], &err)) : EXIT_FINE;
 }
 
 const struct command cmd_pack = {

@@ -37,16 +37,16 @@ static bool optimizer_bytes(const struct model_optimizer *optimizer, uint64_t *r
            ovf_add(*ret_bytes, optimizer->moments[1].len, ret_bytes);
 }
 
-/* False when the section's end, or the page it ends in, passes 2^64. */
+/* A section of tensors takes whole pages, counted from where it starts; the others just their bytes. False
+ * when the next section's place passes 2^64. */
 static bool place(struct plan *plan, enum oam_kind kind, uint64_t size) {
-    bool pages = kind == OAM_WEIGHTS || kind == OAM_STATE; /* the next section starts on a page */
-    uint64_t end;
+    bool pages = kind == OAM_WEIGHTS || kind == OAM_STATE;
+    uint64_t room = size;
     plan->sections[plan->count++] =
         (struct oam_section){.kind = (uint32_t)kind, .offset = plan->total, .size = size};
-    if (!ovf_add(plan->total, size, &end) || (pages && !ovf_add(end, OAM_PAGE_BYTES - 1, &end)))
+    if (pages && !ovf_add(size, OAM_PAGE_BYTES - 1, &room))
         return false;
-    plan->total = pages ? end / OAM_PAGE_BYTES * OAM_PAGE_BYTES : end;
-    return true;
+    return ovf_add(plan->total, pages ? room / OAM_PAGE_BYTES * OAM_PAGE_BYTES : room, &plan->total);
 }
 
 static bool place_all(const struct model *model, struct plan *plan) {

@@ -84,14 +84,19 @@ static int check_name(const struct tensor *tensor, struct ckpt_err *err) {
     return check_utf8("tensor name", tensor->name, tensor->name_len, err);
 }
 
-static int check_tensor(struct tensor *tensor, bool may_quantize, struct ckpt_err *err) {
+static int check_tensor(struct model_tensor *item, bool may_quantize, struct ckpt_err *err) {
+    struct tensor *tensor = &item->tensor;
+    const char *path = item->data.path;
     struct quoted name;
+    tensor->size = item->data.len;
     int rc = check_name(tensor, err);
     if (!rc && tensor->dtype >= DTYPE_OAM_COUNT)
         rc = err_set(err, CKPT_E_INVAL, INVALID ".oam has no type %s", dtype_table[tensor->dtype].name);
     if (!rc)
         rc = check_shape(tensor, may_quantize, err);
-    return rc ? err_wrap(err, rc, "tensor %s", quote(&name, tensor->name, tensor->name_len)) : 0;
+    return rc ? err_wrap(err, rc, "tensor %s%s%s", quote(&name, tensor->name, tensor->name_len),
+                    path ? ", " : "", path ? path : "")
+              : 0;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------------------
@@ -139,9 +144,7 @@ static int check_tensors(struct model_tensors *tensors, bool may_quantize, struc
     int rc = 0;
     uint64_t good = 0;
     for (; good < tensors->count; good++) {
-        struct model_tensor *item = &tensors->items[good];
-        item->tensor.size = item->data.len;
-        rc = check_tensor(&item->tensor, may_quantize, err);
+        rc = check_tensor(&tensors->items[good], may_quantize, err);
         if (rc)
             break;
     }
