@@ -37,7 +37,7 @@ enum ckpt_error {
     CKPT_E_MISMATCH = -7,    /* not what was asked for: contract, manifest, chunk digest */
     CKPT_E_CHANGED = -8,     /* the source changed after it was opened */
     CKPT_E_UNSUPPORTED = -9, /* valid, but not something this build or call can do */
-    CKPT_E_GPU = -10,        /* the GPU helper failed */
+    CKPT_E_GPU = -10,        /* the GPU or its helper failed; os_errno says how */
     CKPT_E_INTR = -11,       /* the caller's ckpt_cancel asked to stop */
     CKPT_E_NOENT = -12,      /* no such path, node or attribute */
 };
@@ -49,7 +49,7 @@ enum ckpt_error {
  */
 struct ckpt_err {
     int code;     /* CKPT_E_* */
-    int os_errno; /* errno for CKPT_E_IO, else 0 */
+    int os_errno; /* errno for CKPT_E_IO and CKPT_E_GPU, else 0 */
     char words[200];
     char msg[1024];
 };
@@ -85,11 +85,43 @@ struct ckpt_log {
     bool redact; /* leave tensor and file names out */
 };
 
+/* What tensors become on a device. Only floats of at most 32 bits and quantized ones are converted; "as
+ * stored" makes float32 of the latter. */
+enum ckpt_gpu_dtype { CKPT_GPU_STORED, CKPT_GPU_F32, CKPT_GPU_F16, CKPT_GPU_BF16 };
+
+/* How another process gets at a tensor: cuIpcOpenMemHandle, or a file descriptor that a socket hands out. */
+enum ckpt_gpu_share { CKPT_GPU_IPC, CKPT_GPU_FD };
+
+/*
+ * gpu/: the weights on a device. Opening gpu/tensors/NAME.json loads the tensor, verified, reading it tells
+ * where it is, closing it lets it go. Nothing is started or loaded before the first opening below gpu/. A
+ * program of its own talks to the driver; where it fails, the opening fails with CKPT_E_GPU: ENODEV (no
+ * driver, no such device, no helper), ENOMEM (the device or the budget is full), ETIMEDOUT (the helper hung
+ * and was killed), EIO (it died, or the device failed); the next opening starts a new one.
+ * A field that is zero stands for its default.
+ */
+struct ckpt_gpu_options {
+    const char *device;  /* a number, "GPU-" and a UUID, or a PCI bus id; the first one */
+    const char *tensors; /* patterns as in fnmatch(3) for tensor names, ':' in between; all of them */
+    /* Bytes for tensors, each rounded up to 256, those over 1 MiB to 2 MiB. What nobody uses any more stays
+     * until others need the room. budget is looked at when limited is true: 0 keeps nothing and limits
+     * nothing. Default: nine tenths of what is free when the helper starts. */
+    bool limited;
+    uint64_t budget;
+    enum ckpt_gpu_dtype dtype;
+    enum ckpt_gpu_share share;
+    const char *helper;     /* the program; the installed ckptfs-gpu */
+    const char *sockets;    /* for FD: the directory in which one is made for the socket; "/tmp" */
+    unsigned start_seconds; /* until the helper has started: it waits for the driver; 120 */
+    unsigned reply_seconds; /* until it has answered anything else; 30 */
+};
+
 struct ckpt_options {
     enum ckpt_verify_mode verify;
-    const char *contract; /* path of a contract (JSON), or NULL */
-    const char *manifest; /* "sha256:HEX" that the envelope's header must hash to, or NULL */
-    uint64_t cache_bytes; /* bound of the memory for verified blocks; 0 means 64 MiB */
+    const char *contract;               /* path of a contract (JSON), or NULL */
+    const char *manifest;               /* "sha256:HEX" that the envelope's header must hash to, or NULL */
+    uint64_t cache_bytes;               /* bound of the memory for verified blocks; 0 means 64 MiB */
+    const struct ckpt_gpu_options *gpu; /* NULL: no gpu/, and nothing of it is started or loaded */
     struct ckpt_log log;
     const struct ckpt_cancel *cancel;     /* for ckpt_open itself, or NULL */
     const struct ckpt_progress *progress; /* for ckpt_open itself, or NULL */
@@ -118,9 +150,10 @@ struct ckpt_stat {
     uint64_t ino;
     uint64_t parent; /* inode of the directory that holds it; the root is its own */
     enum ckpt_node_kind kind;
-    uint64_t size;  /* files: exact, before anything is verified. Directories: number of entries */
+    uint64_t size;  /* files: exact, before anything is verified; 0 below gpu/, where only opening them tells.
+                       Directories: number of entries */
     uint32_t nlink; /* 1 for files; 2 + subdirectories for directories */
-    bool dynamic;   /* the content changes while mounted (verify.json): do not cache it */
+    bool dynamic;   /* the content changes while mounted (verify.json, gpu/): do not cache it */
 };
 
 /* Times and size of the source (the sum of its parts), for stat and statfs. */
@@ -157,7 +190,8 @@ int ckpt_resolve(struct ckpt *ckpt, const char *path, struct ckpt_stat *ret_stat
 /*
  * A file that was opened: its content stays the same until ckpt_file_close, dynamic files included. Only an
  * empty file is judged here, since nobody reads it: opening it may verify, as reading does, and fails as
- * ckpt_file_read would. cancel may be NULL. Errors besides: NOENT, INVAL (a directory), NOMEM, LIMIT.
+ * ckpt_file_read would. Below gpu/ opening loads a tensor (struct ckpt_gpu_options), verified, and closing
+ * lets it go. cancel may be NULL. Errors besides: NOENT, INVAL (a directory), NOMEM, LIMIT, GPU.
  */
 struct ckpt_file;
 int ckpt_file_open(struct ckpt *ckpt, uint64_t ino, struct ckpt_file **ret_file,

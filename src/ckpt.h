@@ -3,6 +3,7 @@
 #ifndef CKPT_H
 #define CKPT_H
 
+#include "gpu_files.h"
 #include "open.h"
 #include "tree/tree.h"
 #include "verify/guard.h"
@@ -11,6 +12,7 @@
 struct ckpt {
     struct opened opened;
     struct guard *guard;
+    struct gpu_files *gpu; /* NULL: none was asked for */
     struct tree *tree;
 };
 

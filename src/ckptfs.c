@@ -30,8 +30,10 @@ static int build(struct ckpt *ckpt, const struct ckpt_options *opt, struct ckpt_
         .mode = opt->verify, .cache_bytes = opt->cache_bytes, .log = opt->log};
     struct opened *opened = &ckpt->opened;
     int rc = guard_new(opened->source, &opened->catalog.units, opened->witness, &guarding, &ckpt->guard, err);
+    if (!rc && opt->gpu)
+        rc = gpu_files_new(opt->gpu, &opt->log, &opened->catalog, ckpt->guard, &ckpt->gpu, err);
     if (!rc)
-        rc = tree_new(&opened->catalog, ckpt->guard, &ckpt->tree, err);
+        rc = tree_new(&opened->catalog, ckpt->guard, gpu_files_device(ckpt->gpu), &ckpt->tree, err);
     if (!rc && opt->verify == CKPT_VERIFY_FULL)
         rc = check_everything(ckpt, opt, err);
     return rc;
@@ -64,6 +66,7 @@ void ckpt_close(struct ckpt *ckpt) {
     if (!ckpt)
         return;
     tree_free(ckpt->tree);
+    gpu_files_free(ckpt->gpu);
     guard_free(ckpt->guard);
     open_undo(&ckpt->opened);
     free(ckpt);

@@ -86,8 +86,8 @@ static const struct {
 };
 
 int ckpt_errno(const struct ckpt_err *err) {
-    if (err->code == CKPT_E_IO)
-        return err->os_errno ? err->os_errno : EIO;
+    if ((err->code == CKPT_E_IO || err->code == CKPT_E_GPU) && err->os_errno)
+        return err->os_errno;
     for (size_t i = 0; i < sizeof errno_table / sizeof *errno_table; i++)
         if (errno_table[i].code == err->code)
             return errno_table[i].os_errno;

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -87,7 +88,30 @@ static int check_kind(const char *source) {
     return complain(EXIT_SYSTEM, source, S_ISDIR(info.st_mode) ? "is a directory" : "is not a regular file");
 }
 
+/* For tests, and for who has the helper elsewhere. */
+static unsigned seconds_of(const char *variable) {
+    const char *text = getenv(variable);
+    unsigned long seconds = text ? strtoul(text, NULL, 10) : 0;
+    return seconds > INT_MAX / 1000 ? INT_MAX / 1000 : (unsigned)seconds;
+}
+
+static struct ckpt_gpu_options gpu_options(const struct options *options) {
+    return (struct ckpt_gpu_options){
+        .device = options->gpu_device,
+        .tensors = options->gpu_tensors,
+        .limited = options->gpu_budget != OPTION_UNSET,
+        .budget = options->gpu_budget,
+        .dtype = (enum ckpt_gpu_dtype)options->gpu_dtype,
+        .share = (enum ckpt_gpu_share)options->gpu_share,
+        .helper = getenv("CKPTFS_GPU_HELPER"),
+        .sockets = getenv("XDG_RUNTIME_DIR"),
+        .start_seconds = seconds_of("CKPTFS_GPU_START_SECONDS"),
+        .reply_seconds = seconds_of("CKPTFS_GPU_REPLY_SECONDS"),
+    };
+}
+
 static int open_checkpoint(const struct options *options, struct ckpt **ret_ckpt) {
+    const struct ckpt_gpu_options gpu = gpu_options(options);
     int shown = -1;
     const struct ckpt_progress progress = {.tell = show_progress, .arg = &shown};
     const struct ckpt_options opt = {
@@ -95,6 +119,7 @@ static int open_checkpoint(const struct options *options, struct ckpt **ret_ckpt
         .contract = options->contract,
         .manifest = options->manifest,
         .cache_bytes = memory_bytes(options) / 2 + 1, /* 0 would mean the default */
+        .gpu = options->gpu ? &gpu : NULL,
         .log = {.say = log_say, .arg = &the_log, .redact = options->redact},
         .progress = options->verify == CKPT_VERIFY_FULL && isatty(STDERR_FILENO) ? &progress : NULL,
     };

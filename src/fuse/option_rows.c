@@ -23,7 +23,7 @@ static const struct option_row switch_rows[] = {
 };
 
 static const struct option_row word_rows[] = {
-    {"verify=", NULL, OPTION_MODE, AT(verify), 0, "lazy|full|background|off",
+    {"verify=", NULL, OPTION_CHOICE, AT(verify), 0, "lazy|full|background|off",
         "check at the first read (default), before mounting, by itself, never"},
     {"manifest=", NULL, OPTION_TEXT, AT(manifest), 0, "sha256:HEX", "the digest that an envelope's header must have"},
     {"contract=", NULL, OPTION_TEXT, AT(contract), 0, "FILE", "the contract that an envelope must fulfil"},
@@ -49,8 +49,13 @@ static const struct option_row word_rows[] = {
     {"auto_unmount", NULL, OPTION_SET, AT(auto_unmount), 0, "", "a helper unmounts when the daemon dies"},
     {"noexec", NULL, OPTION_SET, AT(noexec), 0, "", "as in mount(8); ro, nodev and nosuid always hold"},
     {"exec", NULL, OPTION_CLEAR, AT(noexec), 0, "", NULL},
-    {.name = "gpu", .kind = OPTION_LATER}, {.name = "gpu=*", .kind = OPTION_LATER},
-    {.name = "gpu_*", .kind = OPTION_LATER},
+    {"gpu", NULL, OPTION_SET, AT(gpu), 0, "[=DEVICE]", "the directory gpu/: opening a tensor there loads it"},
+    {"gpu=", NULL, OPTION_TEXT, AT(gpu_device), 0, "a number, GPU-UUID or PCI id", NULL},
+    {"gpu_tensors=", NULL, OPTION_TEXT, AT(gpu_tensors), 0, "GLOB[:GLOB]", "only tensors whose names match (default: all)"},
+    {"gpu_budget=", NULL, OPTION_SIZE, AT(gpu_budget), 0, "SIZE",
+        "device memory, unused tensors included; 0: keep none (default: 9/10 of what is free)"},
+    {"gpu_dtype=", NULL, OPTION_CHOICE, AT(gpu_dtype), 0, "stored|f32|f16|bf16", "what floats become there (default: stored)"},
+    {"gpu_share=", NULL, OPTION_CHOICE, AT(gpu_share), 0, "ipc|fd", "by IPC handle (default) or file descriptor"},
     {.name = "ro"}, {.name = "rw"}, {.name = "nodev"}, {.name = "dev"}, {.name = "nosuid"}, {.name = "suid"},
     {.name = "default_permissions"}, {.name = "defaults"}, {.name = "auto"}, {.name = "noauto"},
     {.name = "user"}, {.name = "user=*"}, {.name = "nouser"}, {.name = "users"}, {.name = "nousers"},

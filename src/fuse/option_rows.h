@@ -15,8 +15,7 @@ enum option_kind {
     OPTION_NUMBER, /* uint64_t field, decimal, at most `max` */
     OPTION_OCTAL,  /* likewise, octal */
     OPTION_SIZE,   /* uint64_t field, bytes with an optional K, M, G or T */
-    OPTION_MODE,   /* uint64_t field, enum ckpt_verify_mode */
-    OPTION_LATER,  /* not supported by this build */
+    OPTION_CHOICE, /* uint64_t field: which of the words of `value`, counted from 0 */
 };
 
 /* A switch ("-f") or a word of a list ("quiet"; one that ends with '=' has a value; one that ends with '*'

@@ -4,12 +4,12 @@
 #include "fuse/log.h"
 #include "fuse/option_rows.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define CACHE_MIN ((uint64_t)1 << 20)
 
 /* ---- values ------------------------------------------------------------------------------------------ */
@@ -46,20 +46,28 @@ static bool parse_size(const char *text, uint64_t *ret_bytes) {
     return true;
 }
 
-static bool parse_mode(const char *text, uint64_t *ret_mode) {
-    static const char *const names[] = {
-        [CKPT_VERIFY_LAZY] = "lazy",
-        [CKPT_VERIFY_FULL] = "full",
-        [CKPT_VERIFY_BACKGROUND] = "background",
-        [CKPT_VERIFY_OFF] = "off",
-    };
-    for (size_t i = 0; i < COUNT(names); i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *ret_mode = i;
+/* The rows list their words in the order of the enums. */
+static_assert(
+    CKPT_VERIFY_LAZY == 0 && CKPT_VERIFY_FULL == 1 && CKPT_VERIFY_BACKGROUND == 2 && CKPT_VERIFY_OFF == 3,
+    "verify=");
+static_assert(
+    CKPT_GPU_STORED == 0 && CKPT_GPU_F32 == 1 && CKPT_GPU_F16 == 2 && CKPT_GPU_BF16 == 3, "gpu_dtype=");
+static_assert(CKPT_GPU_IPC == 0 && CKPT_GPU_FD == 1, "gpu_share=");
+
+/* words: "lazy|full". */
+static bool parse_choice(const char *words, const char *text, uint64_t *ret_choice) {
+    size_t len = strlen(text);
+    uint64_t choice = 0;
+    for (const char *word = words;; word++, choice++) {
+        size_t end = strcspn(word, "|");
+        if (end == len && !memcmp(word, text, len)) {
+            *ret_choice = choice;
             return true;
         }
+        word += end;
+        if (!*word)
+            return false;
     }
-    return false;
 }
 
 static bool parse_text(const char *text, char **field) {
@@ -81,8 +89,8 @@ static bool parse_value(const struct option_row *row, void *field, const char *t
         return parse_number(text, 8, row->max, field);
     case OPTION_SIZE:
         return parse_size(text, field);
-    case OPTION_MODE:
-        return parse_mode(text, field);
+    case OPTION_CHOICE:
+        return parse_choice(row->value, text, field);
     default:
         return true;
     }
@@ -93,8 +101,6 @@ static bool parse_value(const struct option_row *row, void *field, const char *t
 /* Sets what row says. value: the text after '=', for the kinds that have one. */
 static int apply(struct options *options, const struct option_row *row, const char *word, const char *value) {
     void *field = (char *)options + row->field;
-    if (row->kind == OPTION_LATER)
-        return complain(EXIT_USAGE, NULL, "option %s: not supported by this build", word);
     if (row->kind == OPTION_SET || row->kind == OPTION_CLEAR)
         *(bool *)field = row->kind == OPTION_SET;
     else if (!parse_value(row, field, value))
@@ -197,12 +203,29 @@ static int check_cache(struct options *options) {
     return EXIT_FINE;
 }
 
+/* Words about what there is not are a mistake. */
+static int check_gpu(struct options *options) {
+    options->gpu = options->gpu || options->gpu_device;
+    bool more = options->gpu_tensors || options->gpu_budget != OPTION_UNSET ||
+                options->gpu_dtype != OPTION_UNSET || options->gpu_share != OPTION_UNSET;
+    if (more && !options->gpu)
+        return complain(EXIT_USAGE, NULL, "options gpu_*: only with gpu");
+    if (options->gpu_dtype == OPTION_UNSET)
+        options->gpu_dtype = CKPT_GPU_STORED;
+    if (options->gpu_share == OPTION_UNSET)
+        options->gpu_share = CKPT_GPU_IPC;
+    return EXIT_FINE;
+}
+
 int options_parse(struct options *options, int argc, char **argv) {
     *options = (struct options){.uid = getuid(),
         .gid = getgid(),
         .notify_fd = OPTION_UNSET,
         .cache = OPTION_UNSET,
-        .readahead = OPTION_UNSET};
+        .readahead = OPTION_UNSET,
+        .gpu_budget = OPTION_UNSET,
+        .gpu_dtype = OPTION_UNSET,
+        .gpu_share = OPTION_UNSET};
     struct line line = {argc, 1, argv};
     char *operands[2];
     int count = 0, rc = EXIT_FINE;
@@ -219,6 +242,7 @@ int options_parse(struct options *options, int argc, char **argv) {
     }
     options->foreground = options->foreground || options->debug;
     rc = first_of(rc, check_cache(options));
+    rc = first_of(rc, check_gpu(options));
     return rc != EXIT_FINE ? rc : check_operands(options, operands, count);
 }
 
@@ -230,4 +254,6 @@ void options_free(struct options *options) {
     free(options->log);
     free(options->fsname);
     free(options->subtype);
+    free(options->gpu_device);
+    free(options->gpu_tensors);
 }

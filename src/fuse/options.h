@@ -17,6 +17,11 @@ struct options {
     uint64_t notify_fd;
     uint64_t idle_timeout;     /* seconds; 0: never */
     uint64_t cache, readahead; /* bytes; cache 0: the library's default */
+    char *gpu_device, *gpu_tensors;
+    uint64_t gpu_budget; /* bytes */
+    uint64_t gpu_dtype;  /* enum ckpt_gpu_dtype */
+    uint64_t gpu_share;  /* enum ckpt_gpu_share */
+    bool gpu;            /* also when only gpu_device was given */
     bool allow_other, allow_root, auto_unmount, noexec, xattr, direct, quiet, redact;
 };
 

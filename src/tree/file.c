@@ -80,7 +80,7 @@ int tree_open(struct tree *tree, uint64_t ino, struct tree_file **ret_file, cons
     if (!file)
         return err_set(err, CKPT_E_NOMEM, "no memory for an open file");
     file->tree = tree;
-    rc = view_make(tree, &ref, &file->view, err);
+    rc = view_make(tree, &ref, &file->view, cancel, err);
     if (!rc)
         rc = judge_empty(file, cancel, err);
     if (rc)

@@ -13,6 +13,7 @@
 struct tree {
     const struct catalog *catalog;
     struct guard *guard;
+    const struct tree_device *device; /* NULL: there is no gpu/ */
     struct layout layout;
     struct block_key key; /* of the tables below, which point to it */
     struct stems stems[GROUP_COUNT];
@@ -32,7 +33,9 @@ struct view {
     unsigned count;
     const struct rows *rows;
     const struct export *export;
-    char *owned; /* freed by view_done */
+    char *owned;                      /* freed by view_done */
+    const struct tree_device *device; /* of hold */
+    void *hold;                       /* let go by view_done, when not NULL */
     /* What must be vouched for before a byte leaves: what the content was derived from. */
     struct range vouch[2];
     /* Parsing failed and the bytes are to blame: reads fail with the guard's error for this range. */
@@ -50,8 +53,10 @@ struct range tree_range(const struct tree *tree, const struct ref *ref);
  * (left untouched where there is none). */
 void tree_vouchers(const struct tree *tree, const struct ref *ref, struct range vouch[2]);
 
-/* Only for files. Errors: NOMEM, LIMIT. */
-int view_make(struct tree *tree, const struct ref *ref, struct view *ret_view, struct ckpt_err *err);
+/* Only for files. Errors: NOMEM, LIMIT; below gpu/ those of struct tree_device, whose calls may take long and
+ * are all that asks cancel (NULL: never). */
+int view_make(struct tree *tree, const struct ref *ref, struct view *ret_view,
+    const struct ckpt_cancel *cancel, struct ckpt_err *err);
 void view_done(struct view *view);
 
 #endif

@@ -95,10 +95,15 @@ static uint64_t count_npy(struct builder *b, const struct group *group) {
     return count;
 }
 
-static uint32_t *list_npy(struct builder *b, const struct group *group, uint64_t count) {
+static uint32_t *new_members(struct builder *b, uint64_t count) {
     uint32_t *members = calloc(count, sizeof *members);
     if (!members)
         b->rc = err_set(b->err, CKPT_E_NOMEM, "no memory for %llu files", (unsigned long long)count);
+    return members;
+}
+
+static uint32_t *list_npy(struct builder *b, const struct group *group, uint64_t count) {
+    uint32_t *members = new_members(b, count);
     for (uint64_t i = 0, used = 0; members && i < group->count; i++)
         if (npy_exists(&group->items[i]))
             members[used++] = (uint32_t)i;
@@ -147,7 +152,26 @@ static void add_exports(struct builder *b, const struct catalog *catalog) {
             add(b, paths[i], CONTENT_EXPORT, i, 0);
 }
 
-static void add_all(struct builder *b, struct layout *layout, const struct catalog *catalog) {
+/* gpu/tensors exists even when nothing is selected. */
+static void add_device(struct builder *b, struct layout *layout, const struct catalog *catalog,
+    const struct tree_device *device) {
+    const struct group *group = &catalog->groups[GROUP_TENSORS];
+    struct span span = {.content = CONTENT_ON_DEVICE, .group = GROUP_TENSORS};
+    add(b, "gpu/device.json", CONTENT_DEVICE, 0, 0);
+    span.dir = add(b, "gpu/tensors", CONTENT_DIR, GROUP_TENSORS, 0);
+    if (b->rc || !group->count)
+        return;
+    span.members = new_members(b, group->count);
+    for (uint64_t i = 0; span.members && i < group->count; i++)
+        if (device->selects(device->arg, &group->items[i]))
+            span.members[span.count++] = (uint32_t)i;
+    if (!span.count)
+        free(span.members);
+    add_span(b, layout, span);
+}
+
+static void add_all(struct builder *b, struct layout *layout, const struct catalog *catalog,
+    const struct tree_device *device) {
     append(b, (struct node){.name = "", .content = CONTENT_DIR});
     add(b, "checkpoint.json", CONTENT_CHECKPOINT, 0, 0);
     for (uint32_t i = 0; i < catalog->document_count; i++)
@@ -162,6 +186,8 @@ static void add_all(struct builder *b, struct layout *layout, const struct catal
         add_envelope(b, layout, catalog->envelope);
     if (catalog->exports)
         add_exports(b, catalog);
+    if (device)
+        add_device(b, layout, catalog, device);
 }
 
 /* Moves the nodes into their final order: directory by directory, so that children are consecutive. */
@@ -218,13 +244,14 @@ static int check_counts(const struct catalog *catalog, struct ckpt_err *err) {
     return 0;
 }
 
-int layout_build(const struct catalog *catalog, struct layout *ret_layout, struct ckpt_err *err) {
+int layout_build(const struct catalog *catalog, const struct tree_device *device, struct layout *ret_layout,
+    struct ckpt_err *err) {
     int rc = check_counts(catalog, err);
     if (rc)
         return rc;
     struct layout layout = {0};
     struct builder b = {.err = err};
-    add_all(&b, &layout, catalog);
+    add_all(&b, &layout, catalog, device);
     rc = b.rc ? b.rc : arrange(&b, &layout, err);
     free(b.nodes);
     if (!rc)

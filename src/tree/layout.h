@@ -8,6 +8,7 @@
 #define TREE_LAYOUT_H
 
 #include "catalog/catalog.h"
+#include "tree/device.h"
 
 enum content {
     CONTENT_DIR,
@@ -21,13 +22,15 @@ enum content {
     CONTENT_HEADER,
     CONTENT_PAYLOAD,
     CONTENT_SUMS,
-    CONTENT_NPY,   /* in spans from here on: group; number: the tensor */
-    CONTENT_RAW,   /* likewise */
-    CONTENT_CHUNK, /* number: the chunk */
+    CONTENT_DEVICE,
+    CONTENT_NPY,       /* in spans from here on: group; number: the tensor */
+    CONTENT_RAW,       /* likewise */
+    CONTENT_CHUNK,     /* number: the chunk */
+    CONTENT_ON_DEVICE, /* as NPY */
 };
 
 #define NO_SPAN UINT32_MAX
-#define SPANS_MAX (2 * GROUP_COUNT + 1)
+#define SPANS_MAX (2 * GROUP_COUNT + 2)
 #define LAYOUT_INODES_MAX ((uint64_t)1 << 31)
 
 struct node {
@@ -69,8 +72,10 @@ struct ref {
     const struct node *node; /* NULL in spans */
 };
 
-/* Errors: NOMEM, LIMIT (too many files; a tensor whose view would pass 2^63 bytes; two files of one path). */
-int layout_build(const struct catalog *catalog, struct layout *ret_layout, struct ckpt_err *err);
+/* device NULL: no gpu/. Errors: NOMEM, LIMIT (too many files; a tensor whose view would pass 2^63 bytes; two
+ * files of one path). */
+int layout_build(const struct catalog *catalog, const struct tree_device *device, struct layout *ret_layout,
+    struct ckpt_err *err);
 void layout_free(struct layout *layout);
 
 /* False when ino is no inode. */

@@ -19,14 +19,14 @@ static bool is_plain(unsigned char byte) {
     return byte >= 0x20 && byte != 0x7f && byte != '/' && byte != '%';
 }
 
-/* Escapes as much of the name as fits; true when that is all of it. */
-static bool escape(const char *name, size_t len, char out[STEM_MAX], size_t *ret_len) {
+/* Escapes as much of the name as fits into max bytes; true when that is all of it. */
+static bool escape(const char *name, size_t len, size_t max, char out[STEM_MAX], size_t *ret_len) {
     static const char digits[] = "0123456789ABCDEF";
     size_t used = 0;
     for (size_t i = 0; i < len; i++) {
         unsigned char byte = (unsigned char)name[i];
         bool plain = is_plain(byte) && !(byte == '.' && i == 0);
-        if (used + (plain ? 1 : 3) > STEM_MAX) {
+        if (used + (plain ? 1 : 3) > max) {
             *ret_len = used;
             return false;
         }
@@ -54,9 +54,9 @@ static size_t cut_at(const char *stem) {
     return kept;
 }
 
-size_t name_stem(const char *name, size_t len, char out[STEM_MAX]) {
+size_t name_stem_within(const char *name, size_t len, size_t max, char out[STEM_MAX]) {
     size_t used;
-    if (escape(name, len, out, &used))
+    if (escape(name, len, max, out, &used))
         return used;
     char hash[HASH_TEXT + 1];
     snprintf(hash, sizeof hash, "~%016llx", (unsigned long long)fnv1a64(FNV1A64_START, name, len));
@@ -65,9 +65,17 @@ size_t name_stem(const char *name, size_t len, char out[STEM_MAX]) {
     return used + HASH_TEXT;
 }
 
+size_t name_stem(const char *name, size_t len, char out[STEM_MAX]) {
+    return name_stem_within(name, len, STEM_MAX, out);
+}
+
+bool name_is_cut(const char *stem, size_t len) {
+    return len > HASH_TEXT && stem[len - HASH_TEXT] == '~';
+}
+
 void tree_file_name(const char *name, size_t len, const char *suffix, char out[CKPT_NAME_MAX + 1]) {
-    size_t used = name_stem(name, len, out);
-    memcpy(out + used, suffix, SUFFIX_BYTES + 1);
+    size_t used = name_stem_within(name, len, CKPT_NAME_MAX - strlen(suffix), out);
+    memcpy(out + used, suffix, strlen(suffix) + 1);
 }
 
 /* ---- the table ---------------------------------------------------------------------------------------- */

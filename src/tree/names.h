@@ -16,6 +16,9 @@ extern const char *const group_folders[GROUP_COUNT]; /* "tensors", "state", "opt
 
 /* Writes the stem (not NUL-terminated) and returns its length. */
 size_t name_stem(const char *name, size_t len, char out[STEM_MAX]);
+/* Likewise, of at most max (STEM_MAX or a little less) bytes. */
+size_t name_stem_within(const char *name, size_t len, size_t max, char out[STEM_MAX]);
+bool name_is_cut(const char *stem, size_t len); /* or was called so */
 
 /* Stem -> tensor of one group: open addressing. A slot is 32 bits of the stem's keyed hash and the tensor's
  * number + 1; the key keeps crafted names from piling up. */

@@ -31,15 +31,16 @@ static int make_stems(struct tree *tree, struct ckpt_err *err) {
     return rc;
 }
 
-int tree_new(
-    const struct catalog *catalog, struct guard *guard, struct tree **ret_tree, struct ckpt_err *err) {
+int tree_new(const struct catalog *catalog, struct guard *guard, const struct tree_device *device,
+    struct tree **ret_tree, struct ckpt_err *err) {
     struct tree *tree = calloc(1, sizeof *tree);
     if (!tree)
         return err_set(err, CKPT_E_NOMEM, "no memory for a tree");
     tree->catalog = catalog;
     tree->guard = guard;
+    tree->device = device;
     pthread_mutex_init(&tree->lock, NULL);
-    int rc = layout_build(catalog, &tree->layout, err);
+    int rc = layout_build(catalog, device, &tree->layout, err);
     if (!rc)
         rc = make_stems(tree, err);
     if (!rc)
@@ -89,13 +90,22 @@ static const struct span *span_of(const struct tree *tree, const struct node *di
     return dir->span == NO_SPAN ? NULL : &tree->layout.spans[dir->span];
 }
 
+/* gpu/: finding out would load the tensor. */
+static bool is_made_at_opening(const struct ref *ref) {
+    return ref->content == CONTENT_DEVICE || ref->content == CONTENT_ON_DEVICE;
+}
+
 static int file_size(struct tree *tree, const struct ref *ref, uint64_t *ret_size, struct ckpt_err *err) {
     if (ref->content == CONTENT_NPY) { /* without rendering its header: listings ask for many */
         (void)npy_size(tree_tensor(tree, ref), ret_size); /* it fits: the layout asked */
         return 0;
     }
+    if (is_made_at_opening(ref)) { /* and not for a listing */
+        *ret_size = 0;
+        return 0;
+    }
     struct view view;
-    int rc = view_make(tree, ref, &view, err);
+    int rc = view_make(tree, ref, &view, NULL, err);
     if (rc)
         return rc;
     *ret_size = view.size;
@@ -115,7 +125,7 @@ static int stat_ref(
         int rc = file_size(tree, ref, &stat.size, err);
         if (rc)
             return rc;
-        stat.dynamic = ref->content == CONTENT_VERIFY;
+        stat.dynamic = ref->content == CONTENT_VERIFY || is_made_at_opening(ref);
     }
     *ret_stat = stat;
     return 0;
@@ -143,7 +153,7 @@ static int directory(
  */
 
 static const char *suffix_of(enum content content) {
-    return content == CONTENT_NPY ? ".npy" : ".bin";
+    return content == CONTENT_NPY ? ".npy" : content == CONTENT_ON_DEVICE ? ".json" : ".bin";
 }
 
 static void chunk_name(uint64_t chunk, char out[CKPT_NAME_MAX + 1]) {
@@ -171,18 +181,31 @@ static uint64_t find_chunk(const struct span *span, const char *name, size_t len
     return strcmp(again, name) ? 0 : span_inode(span, chunk);
 }
 
+/* A stem of STEM_MAX bytes is whole before ".npy" but cut before ".json", and the table only has the former.
+ */
+static uint64_t find_cut(const struct tree *tree, const struct span *span, const char *name) {
+    char again[CKPT_NAME_MAX + 1];
+    for (uint64_t i = 0; i < span->count; i++) {
+        const struct tensor *tensor = &tree->catalog->groups[span->group].items[span->members[i]];
+        tree_file_name(tensor->name, tensor->name_len, suffix_of(span->content), again);
+        if (!strcmp(again, name))
+            return span->first + i;
+    }
+    return 0;
+}
+
 /* Inode of the span's file `name`, 0 when there is none. */
 static uint64_t find_in_span(const struct tree *tree, const struct span *span, const char *name) {
-    size_t len = strlen(name);
+    const char *suffix = suffix_of(span->content);
+    size_t len = strlen(name), stem = len - strlen(suffix);
     uint32_t tensor;
-    if (len < SUFFIX_BYTES || len > CKPT_NAME_MAX ||
-        strcmp(name + len - SUFFIX_BYTES, suffix_of(span->content)) != 0)
+    if (len < strlen(suffix) || len > CKPT_NAME_MAX || strcmp(name + stem, suffix) != 0)
         return 0;
     if (span->content == CONTENT_CHUNK)
         return find_chunk(span, name, len);
-    if (!stems_find(&tree->stems[span->group], name, len - SUFFIX_BYTES, &tensor))
-        return 0;
-    return span_inode(span, tensor);
+    if (stems_find(&tree->stems[span->group], name, stem, &tensor))
+        return span_inode(span, tensor);
+    return span->content == CONTENT_ON_DEVICE && name_is_cut(name, stem) ? find_cut(tree, span, name) : 0;
 }
 
 static uint64_t find_in_nodes(const struct tree *tree, const struct node *dir, const char *name) {

@@ -8,18 +8,20 @@
 #define TREE_TREE_H
 
 #include "catalog/catalog.h"
+#include "tree/device.h"
 #include "verify/guard.h"
 
 struct tree;
 struct tree_file;
 
 /*
- * catalog (complete: the envelope's manifest too) and guard must outlive the tree. Reads nothing. Errors:
+ * catalog (complete: the envelope's manifest too), guard and device (NULL: no gpu/) must outlive the tree.
+ * Reads nothing. Errors:
  * NOMEM, IO (no random key), LIMIT (over 2^31 files, a view over 2^63 bytes, two tensors with one file name;
  * names them).
  */
-int tree_new(
-    const struct catalog *catalog, struct guard *guard, struct tree **ret_tree, struct ckpt_err *err);
+int tree_new(const struct catalog *catalog, struct guard *guard, const struct tree_device *device,
+    struct tree **ret_tree, struct ckpt_err *err);
 void tree_free(struct tree *tree);
 
 uint64_t tree_count(const struct tree *tree);
@@ -41,8 +43,8 @@ int tree_xattr_get(struct tree *tree, uint64_t ino, const char *name, char *buf,
 int tree_xattr_list(
     struct tree *tree, uint64_t ino, char *buf, size_t cap, size_t *ret_len, struct ckpt_err *err);
 
-/* A tensor's file name (NUL-terminated) with the suffix ".npy" or ".bin": percent-escaped, and cut when long.
- */
+/* A tensor's file name (NUL-terminated) with the suffix ".npy", ".bin" or ".json": percent-escaped, and cut
+ * when long. */
 void tree_file_name(const char *name, size_t len, const char *suffix, char out[CKPT_NAME_MAX + 1]);
 
 #endif

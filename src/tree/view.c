@@ -140,7 +140,25 @@ struct range tree_range(const struct tree *tree, const struct ref *ref) {
     }
 }
 
-static int fill(struct view *view, struct tree *tree, const struct ref *ref, struct ckpt_err *err) {
+static int add_device(
+    struct view *view, const struct tree *tree, const struct ckpt_cancel *cancel, struct ckpt_err *err) {
+    int rc = tree->device->describe(tree->device->arg, cancel, &view->owned, err);
+    return rc ? rc : add_text(view, view->owned, err);
+}
+
+/* Loads it: the file is the tensor's hold on the device. */
+static int add_on_device(struct view *view, const struct tree *tree, const struct ref *ref,
+    const struct ckpt_cancel *cancel, struct ckpt_err *err) {
+    const struct tree_device *device = tree->device;
+    int rc = device->load(device->arg, tree_tensor(tree, ref), cancel, &view->owned, &view->hold, err);
+    if (rc)
+        return rc;
+    view->device = device;
+    return add_text(view, view->owned, err);
+}
+
+static int fill(struct view *view, struct tree *tree, const struct ref *ref, const struct ckpt_cancel *cancel,
+    struct ckpt_err *err) {
     switch (ref->content) {
     case CONTENT_DOCUMENT:
         add_document(view, &tree->catalog->documents[ref->number]);
@@ -160,6 +178,10 @@ static int fill(struct view *view, struct tree *tree, const struct ref *ref, str
     case CONTENT_HEADER:
         add_bytes(view, tree->catalog->envelope->header, tree->catalog->envelope->header_bytes);
         return 0;
+    case CONTENT_DEVICE:
+        return add_device(view, tree, cancel, err);
+    case CONTENT_ON_DEVICE:
+        return add_on_device(view, tree, ref, cancel, err);
     case CONTENT_SUMS:
         add_rows(view, &tree->sums);
         return 0;
@@ -177,9 +199,10 @@ static int fill(struct view *view, struct tree *tree, const struct ref *ref, str
     return err_set(err, CKPT_E_INVAL, "inode %llu is a directory", (unsigned long long)ref->ino);
 }
 
-int view_make(struct tree *tree, const struct ref *ref, struct view *ret_view, struct ckpt_err *err) {
+int view_make(struct tree *tree, const struct ref *ref, struct view *ret_view,
+    const struct ckpt_cancel *cancel, struct ckpt_err *err) {
     struct view view = {0};
-    int rc = fill(&view, tree, ref, err);
+    int rc = fill(&view, tree, ref, cancel, err);
     if (rc)
         return rc;
     tree_vouchers(tree, ref, view.vouch);
@@ -188,5 +211,7 @@ int view_make(struct tree *tree, const struct ref *ref, struct view *ret_view, s
 }
 
 void view_done(struct view *view) {
+    if (view->hold)
+        view->device->let_go(view->device->arg, view->hold);
     free(view->owned);
 }

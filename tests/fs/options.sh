@@ -22,11 +22,12 @@ no 1 '"frobnicate=1"' "$ckptfs" "$oam" "$mnt" -o frobnicate=1
 no 1 '"quiet=1"' "$ckptfs" "$oam" "$mnt" -o quiet=1
 no 1 'a list must follow' "$ckptfs" "$oam" "$mnt" -o
 for word in verify=often uid= uid=x uid=4294967295 gid=-1 umask=8 umask=1000 cache=x cache=1KK cache=99999999999T \
-    readahead=1Q idle_timeout=soon notify_fd=x manifest= contract= log= fsname= subtype=; do
+    readahead=1Q idle_timeout=soon notify_fd=x manifest= contract= log= fsname= subtype= \
+    gpu= gpu_tensors= gpu_budget=x gpu_dtype= gpu_dtype=f gpu_dtype=f64 gpu_share=all; do
     no 1 "option $word: not " "$ckptfs" "$oam" "$mnt" -o "$word"
 done
-for word in gpu gpu=0 'gpu_tensors=*' gpu_budget=1G gpu_dtype=f16 gpu_share=fd; do
-    no 1 "option $word: not supported by this build" "$ckptfs" -o "$word" "$oam" "$mnt"
+for word in 'gpu_tensors=*' gpu_budget=1G gpu_dtype=f16 gpu_share=fd; do
+    no 1 'gpu_*: only with gpu' "$ckptfs" -o "$word" "$oam" "$mnt"
 done
 no 2 "$tmp/absent: " "$ckptfs" "$tmp/absent" "$mnt"
 no 2 "$tmp/absent: No such file" "$ckptfs" "$oam" "$tmp/absent"

@@ -19,7 +19,7 @@ static int parse(struct world *world, struct source *file, struct ckpt_err *err)
 static int build(struct world *world, struct ckpt_err *err) {
     static const struct guard_options options = {.mode = CKPT_VERIFY_LAZY, .cache_bytes = 1 << 20};
     int rc = guard_new(world->source, &world->catalog.units, world->witness, &options, &world->guard, err);
-    return rc ? rc : tree_new(&world->catalog, world->guard, &world->tree, err);
+    return rc ? rc : tree_new(&world->catalog, world->guard, NULL, &world->tree, err);
 }
 
 static bool is_sound(const uint8_t *data, size_t size) {

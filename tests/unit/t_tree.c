@@ -244,7 +244,7 @@ END_TEST
 static struct ckpt_err refusal(struct world *world, int code) {
     struct ckpt_err err = {0};
     struct tree *tree = (struct tree *)&err;
-    ck_assert_int_eq(tree_new(&world->catalog, NULL, &tree, &err), code);
+    ck_assert_int_eq(tree_new(&world->catalog, NULL, NULL, &tree, &err), code);
     ck_assert_ptr_eq(tree, &err); /* untouched */
     return err;
 }

@@ -24,6 +24,7 @@ struct world {
     struct witness *witness;
     struct source *source;
     struct guard *guard;
+    const struct tree_device *device; /* NULL: no gpu/ */
     struct tree *tree;
 };
 
@@ -91,7 +92,7 @@ static inline void world_build_in(struct world *world, enum ckpt_verify_mode mod
     witness_seal(world->witness);
     int rc = guard_new(world->source, &world->catalog.units, world->witness, &options, &world->guard, &err);
     ck_assert_msg(!rc, "%s", err.msg);
-    rc = tree_new(&world->catalog, world->guard, &world->tree, &err);
+    rc = tree_new(&world->catalog, world->guard, world->device, &world->tree, &err);
     ck_assert_msg(!rc, "%s", err.msg);
 }
 
