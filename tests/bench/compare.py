@@ -12,7 +12,7 @@ slow or gives other bytes than the plain files is reported ("not measured: ...")
   BENCH_ROUNDS     rounds, of which medians are taken (5)
   BENCH_DIR        where the data is made (the build folder; up to 12 times COMPARE_MB, removed afterwards)
 
-Images are in the page cache and not compressed, and every figure is of a fresh mount. What each figure is:
+Images are in the page cache and not compressed, and every figure is of a fresh mount: verification is within. Figures:
   mount_ls   mounting and `ls` of COMPARE_MANY tensors
   ls_l       `ls -l` of them, mounted
   first      reading the large tensor from start to end

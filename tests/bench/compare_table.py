@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 
-HEADS = {"mount_ls": "mount, `ls`", "ls_l": "`ls -l`", "first": "first read", "again": "again", "all": "all",
+HEADS = {"mount_ls": "mount and `ls`, ms", "ls_l": "`ls -l`, ms", "first": "first read", "again": "again", "all": "all",
          "random64k": "random", "rows": "rows of a mapping"}
 
 
@@ -17,12 +17,14 @@ def cell(value):
 
 def show_table(chosen, figures, whats):
     heads = ["", "verifies", "knows tensors", *(HEADS[what] for what in whats)]
-    rows = [("plain files", "no", "no", "plain")] + [(tool.label, tool.verifies, tool.tensors, tool.name) for tool in chosen]
+    rows = [("plain files", "no", "no", "plain"),
+            *((tool.label, tool.verifies, tool.tensors, tool.name) for tool in chosen)]
     print("\n| %s |\n|%s" % (" | ".join(heads), "---|" * len(heads)))
     for *texts, name in rows:
         print("| %s |" % " | ".join([*texts, *(cell(figures[name, what]) for what in whats)]))
     reasons = dict.fromkeys((name, value) for (name, _), value in figures.items() if isinstance(value, str))
-    print("".join("\n%s, -: %s" % reason for reason in reasons))
+    for reason in reasons:
+        print("\n%s, -: %s" % reason, end="")
 
 
 def version(package):
@@ -41,7 +43,7 @@ def processor():
 
 def show_machine(chosen, sizes):
     packages = dict.fromkeys(tool.package for tool in chosen if tool.package)
-    print("\nmachine: %d cores, %s, Linux %s" % (len(os.sched_getaffinity(0)), processor(), platform.release()))
+    print("\n\nmachine: %d cores, %s, Linux %s" % (len(os.sched_getaffinity(0)), processor(), platform.release()))
     print("versions: " + ", ".join(filter(None, map(version, packages))))
     print("sizes: " + sizes)
     print("command: " + shlex.join(sys.argv))

@@ -111,7 +111,7 @@ def tools(build):
         packed("squashfuse", "squashfuse, squashfs", "squashfuse", squashfs, ("squashfuse",), "mksquashfs"),
         packed("squashfuse_ll", "squashfuse_ll, squashfs", "squashfuse", squashfs, ("squashfuse_ll",), "mksquashfs"),
         packed("erofsfuse", "erofsfuse, erofs", "erofs-utils", erofs, ("erofsfuse",), "mkfs.erofs"),
-        packed("fuse-zip", "fuse-zip, zip", "fuse-zip", stored_zip, ("fuse-zip", "-r"), verifies="CRC-32 of whole files"),
+        packed("fuse-zip", "fuse-zip, zip", "fuse-zip", stored_zip, ("fuse-zip", "-r"), verifies="CRC-32, whole files"),
         packed("archivemount", "archivemount, tar", "archivemount", tar, ("archivemount", "-o", "readonly")),
         Tool("h5py", "python3-h5py", (), None, (), "", "h5py, HDF5 (no mount)", "no", "yes, in Python"),
     ]

@@ -2,7 +2,7 @@
 """Does anything get worse with size? Time per byte over that of the smallest file: 1 is ideal, less is better.
 
 The files are sparse and warm in the page cache, one at a time: together the sizes would not fit the memory that the
-largest needs, and what was dropped would be measured instead of ckptfs. A size for which there is no memory is left out.
+largest needs, and what was dropped would be measured instead of ckptfs. What there is no memory for is left out.
 Files are read through the mount by a reader that drops what it has seen: fresh memory is slow on virtual machines.
 """
 import os
@@ -27,7 +27,7 @@ def sizes(bench):
         if need <= available():
             yield times
         else:
-            print("size.%dx not measured: needs %d MiB of memory, there are %d" % (times, need // MIB, available() // MIB))
+            print("size.%dx not measured: needs %d MiB of memory, not %d" % (times, need // MIB, available() // MIB))
 
 
 def drop(path):
