@@ -75,6 +75,7 @@ static cuda_ptr open_fd(cuda_device device, int fd, size_t block) {
         cuMemAddressReserve, (cuda_ptr *, size_t, size_t, cuda_ptr, unsigned long long), &at, block, 0, 0, 0);
     CALL(cuMemMap, (cuda_ptr, size_t, size_t, cuda_alloc, unsigned long long), at, block, 0, alloc, 0);
     CALL(cuMemSetAccess, (cuda_ptr, size_t, const struct cuda_access *, size_t), at, block, &access, 1);
+    CALL(cuMemRelease, (cuda_alloc), alloc); /* what is mapped stays */
     return at;
 }
 
