@@ -260,42 +260,6 @@ struct ckpt_write_options {
     const struct ckpt_progress *progress; /* or NULL */
 };
 
-/* ---- envelopes ------------------------------------------------------------------------------------- */
-
-/* How a payload is sealed: by a contract, or by identities and a chunk size of the caller's. */
-struct ckpt_seal {
-    const char *contract;    /* path of a contract (JSON), or NULL: */
-    const char *identity[4]; /* schema, learner, data, seed (one with a NUL in it needs a contract) */
-    uint64_t chunk_bytes;    /* at least 1; with a contract this and the identities are not looked at */
-    uint64_t updates, invocations;
-};
-
-/*
- * Puts what `payload` (an open file, also a pipe) holds from its position to its end into an envelope at
- * `to`. One pass, on all cores; memory is a piece a core and 32 bytes a chunk. The payload of a contract has
- * its payload_bytes; a regular file is judged before anything is written, a pipe at its end. A pipe without a
- * contract whose payload makes more than 121 chunks is moved behind its header at the end: at once where
- * the file system inserts pages (ext4, XFS), else by copying it within the file. Where the payload's
- * position is afterwards is not defined.
- * Errors besides those of all writers: MISMATCH (not the contract's length), INVAL (no chunks, a missing
- * identity, a malformed contract), LIMIT (more than 33 million chunks), CHANGED (a regular file was written
- * to meanwhile).
- */
-int ckpt_seal(int payload, const struct ckpt_seal *how, const char *to,
-    const struct ckpt_write_options *options, struct ckpt_err *err);
-
-/* What an envelope must be; NULL: anything that is consistent. */
-struct ckpt_pins {
-    const char *contract; /* path of a contract (JSON) */
-    const char *manifest; /* "sha256:HEX" */
-};
-
-/* Writes the payload of the envelope `from` to `to`, every chunk verified; what is in it is not looked at.
- * pins may be NULL. Errors besides those of all writers: MISMATCH with the verdict that ckpt_verify gives,
- * FORMAT (no envelope), CHANGED. */
-int ckpt_unseal(const char *from, const struct ckpt_pins *pins, const char *to,
-    const struct ckpt_write_options *options, struct ckpt_err *err);
-
 /* ---- writing an .oam -------------------------------------------------------------------------------- */
 
 /*
@@ -314,10 +278,10 @@ int ckpt_pack(
 enum ckpt_quantization { CKPT_Q4, CKPT_Q8 };
 
 /*
- * Writes a quantized copy of the .oam (or envelope around one) `from`: float32 weights of rank 2 and more that
- * are not empty are quantized, other weights and the state are kept, the optimizer is dropped. Errors besides
- * those of all writers: INVAL (a weight of rank 2 or more is not float32 or quantized already, or there is
- * nothing to quantize), UNSUPPORTED (not an .oam), CORRUPT and MISMATCH as ckpt_file_read.
+ * Writes a quantized copy of the .oam (or envelope around one) `from`: float32 weights of rank 2 and more
+ * that are not empty are quantized, other weights and the state are kept, the optimizer is dropped. Errors
+ * besides those of all writers: INVAL (a weight of rank 2 or more is not float32 or quantized already, or
+ * there is nothing to quantize), UNSUPPORTED (not an .oam), CORRUPT and MISMATCH as ckpt_file_read.
  */
 int ckpt_quantize(const char *from, enum ckpt_quantization kind, const char *to,
     const struct ckpt_write_options *options, struct ckpt_err *err);
@@ -412,6 +376,42 @@ int ckpt_store_save(struct ckpt_store *store, const char *path, const struct ckp
 int ckpt_store_load(struct ckpt_store *store, const char *path, const struct ckpt_write_options *options,
     struct ckpt_pair **ret_metadata, size_t *ret_count, struct ckpt_err *err);
 
+/* ---- envelopes ------------------------------------------------------------------------------------- */
+
+/* How a payload is sealed: by a contract, or by identities and a chunk size of the caller's. */
+struct ckpt_seal {
+    const char *contract;    /* path of a contract (JSON), or NULL: */
+    const char *identity[4]; /* schema, learner, data, seed (one with a NUL in it needs a contract) */
+    uint64_t chunk_bytes;    /* at least 1; with a contract this and the identities are not looked at */
+    uint64_t updates, invocations;
+};
+
+/*
+ * Puts what `payload` (an open file, also a pipe) holds from its position to its end into an envelope at
+ * `to`. One pass, on all cores; memory is a piece a core and 32 bytes a chunk. The payload of a contract has
+ * its payload_bytes; a regular file is judged before anything is written, a pipe at its end. A pipe without a
+ * contract whose payload makes more than 121 chunks is moved behind its header at the end: at once where
+ * the file system inserts pages (ext4, XFS), else by copying it within the file. Where the payload's
+ * position is afterwards is not defined.
+ * Errors besides those of all writers: MISMATCH (not the contract's length), INVAL (no chunks, a missing
+ * identity, a malformed contract), LIMIT (more than 33 million chunks), CHANGED (a regular file was written
+ * to meanwhile).
+ */
+int ckpt_seal(int payload, const struct ckpt_seal *how, const char *to,
+    const struct ckpt_write_options *options, struct ckpt_err *err);
+
+/* What an envelope must be; NULL: anything that is consistent. */
+struct ckpt_pins {
+    const char *contract; /* path of a contract (JSON) */
+    const char *manifest; /* "sha256:HEX" */
+};
+
+/* Writes the payload of the envelope `from` to `to`, every chunk verified; what is in it is not looked at.
+ * pins may be NULL. Errors besides those of all writers: MISMATCH with the verdict that ckpt_verify gives,
+ * FORMAT (no envelope), CHANGED. */
+int ckpt_unseal(const char *from, const struct ckpt_pins *pins, const char *to,
+    const struct ckpt_write_options *options, struct ckpt_err *err);
+
 /* ---- extracting ------------------------------------------------------------------------------------- */
 
 struct ckpt_extract_options {
@@ -438,6 +438,57 @@ struct ckpt_extract_options {
  */
 int ckpt_extract(struct ckpt *ckpt, const char *dir, const struct ckpt_extract_options *how,
     const struct ckpt_write_options *options, uint64_t *ret_left_out, struct ckpt_err *err);
+
+/* ---- comparing -------------------------------------------------------------------------------------- */
+
+enum ckpt_difference_kind {
+    CKPT_REMOVED, /* only the first checkpoint has it */
+    CKPT_ADDED,   /* only the second one */
+    CKPT_CHANGED,
+};
+
+/* One side of a difference; zeroed where there is nothing. */
+struct ckpt_difference_side {
+    const char *dtype;     /* tensors: "F32", what Q4 and Q8 mean included; NULL for anything else */
+    const char *encoding;  /* "dense", "q4", "q8" */
+    const uint64_t *shape; /* rank extents */
+    uint32_t rank;
+    uint64_t bytes;   /* stored */
+    const char *json; /* members of documents: the value's text, json_len bytes */
+    size_t json_len;
+};
+
+/*
+ * A tensor, a member of a document (config.json, progress.json, metadata.json, optimizer/optimizer.json), or
+ * a file of bytes (raw/arch_config.bin, envelope/payload.bin). Values are those that .npy files show. Of one
+ * stored type elements differ when their bits do: a NaN differs from a NaN with other bits, and -0 from 0 by
+ * 0. Of two types they differ when their values do, and a NaN when it is another one as a double.
+ */
+struct ckpt_difference {
+    enum ckpt_difference_kind kind;
+    const char *place; /* "tensors", "state", "optimizer", or the path of the document or file */
+    const char *name;  /* name_len bytes (NULs may be among them) and a NUL; "" for a whole file */
+    size_t name_len;
+    struct ckpt_difference_side a, b;
+    bool reshaped, retyped; /* of tensors that both have: other extents; another dtype or encoding */
+    bool compared;          /* they have as many elements, of types that .npy holds: */
+    uint64_t elements;
+    uint64_t differing;       /* 0: equal values in another shape or type, or stored in another way */
+    uint64_t nans;            /* of these, pairs with a NaN in them, which count for neither of the next */
+    double max_abs, mean_abs; /* largest and mean absolute difference of all elements; complex: the modulus */
+    bool exact;               /* both are integers, and max_integer is max_abs exactly */
+    uint64_t max_integer;
+};
+
+/*
+ * Tells of every difference, in the order of the first checkpoint, with what only the second one has after
+ * each group of tensors. *difference lives during the call. Nothing is told before everything has been read
+ * and verified. *ret_count: how many were told. The two may have different formats; an envelope's own
+ * header is not compared. Errors: CORRUPT and MISMATCH (damage), CHANGED, IO, INTR, NOMEM.
+ */
+int ckpt_diff(struct ckpt *a, struct ckpt *b,
+    void (*tell)(void *arg, const struct ckpt_difference *difference), void *arg,
+    const struct ckpt_write_options *options, uint64_t *ret_count, struct ckpt_err *err);
 
 #define CKPT_VERSION_STRING_MAX 32
 const char *ckpt_version(void);

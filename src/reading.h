@@ -22,4 +22,7 @@ int reading_open(const char *path, const struct ckpt_write_options *options, str
     struct ckpt_err *err);
 void reading_close(struct reading *reading); /* a zeroed one is allowed */
 
+/* Vouches as reading_open does, for a checkpoint that is read through a source that verifies by itself. */
+int reading_vouch(struct ckpt *ckpt, struct source *by, struct ckpt_err *err);
+
 #endif

@@ -24,7 +24,7 @@ struct command {
     int (*run)(const struct command *self, int argc, char **argv);
 };
 
-extern const struct command cmd_info, cmd_ls, cmd_cat, cmd_extract, cmd_verify;
+extern const struct command cmd_info, cmd_ls, cmd_cat, cmd_extract, cmd_diff, cmd_verify;
 extern const struct command cmd_seal, cmd_unseal, cmd_pack, cmd_quantize;
 
 #endif

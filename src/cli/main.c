@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &cmd_info, &cmd_ls, &cmd_cat, &cmd_extract, &cmd_verify, &cmd_seal, &cmd_unseal,
+    &cmd_info, &cmd_ls, &cmd_cat, &cmd_extract, &cmd_diff, &cmd_verify, &cmd_seal, &cmd_unseal,
     &cmd_pack, &cmd_quantize};
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 

@@ -51,7 +51,7 @@ static const char *without_name(const char *msg, const char *file) {
 }
 
 int complain_err(const char *file, const struct ckpt_err *err) {
-    complain(file, "%s", without_name(err->msg, file));
+    complain(file, "%s", file ? without_name(err->msg, file) : err->msg);
     return exit_code_of(err->code);
 }
 
@@ -130,8 +130,13 @@ static size_t utf8_len(const unsigned char *at) {
 }
 
 void put_json_string(FILE *stream, const char *text) {
+    put_json_text(stream, text, strlen(text));
+}
+
+void put_json_text(FILE *stream, const char *text, size_t text_len) {
+    const unsigned char *at = (const unsigned char *)text, *end = at + text_len;
     fputc('"', stream);
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+    while (at < end) {
         size_t len = utf8_len(at);
         if (*at == '"' || *at == '\\')
             fprintf(stream, "\\%c", *at);

@@ -11,7 +11,7 @@
 void complain(const char *file, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The exit code that a CKPT_E_* means. */
 int exit_code_of(int code);
-/* complain(file, err->msg); returns the exit code that err means. */
+/* complain(file, err->msg), file NULL: the message names it; returns the exit code that err means. */
 int complain_err(const char *file, const struct ckpt_err *err);
 /* Writes out what stdout holds: EXIT_FINE, or EXIT_SYSTEM after it has complained, once for a fault. */
 int flush_stdout(void);
@@ -27,6 +27,8 @@ void put_escaped(FILE *stream, const char *text, size_t len);
 void put_name(FILE *stream, const char *text);
 /* A JSON string with its quotes; bytes that are no UTF-8 become U+FFFD. */
 void put_json_string(FILE *stream, const char *text);
+/* The same of text_len bytes, which may hold NULs, and which one more NUL follows. */
+void put_json_text(FILE *stream, const char *text, size_t text_len);
 
 #define COUNT_MAX 32
 /* "1,234,567" */

@@ -62,6 +62,9 @@ int guard_read(struct guard *guard, uint64_t off, void *buf, size_t len, const s
  */
 int guard_vouch(
     struct guard *guard, struct range range, const struct ckpt_cancel *cancel, struct ckpt_err *err);
+/* The same of what `by`, a source of the guard's bytes that verifies them by itself (stream.h), gives now.
+ * Nothing is remembered. */
+int guard_vouch_by(struct guard *guard, struct range range, struct source *by, struct ckpt_err *err);
 
 /* ---- what is known ---------------------------------------------------------------------------------- */
 

@@ -41,15 +41,27 @@ static bool in_units(struct guard *guard, struct range range) {
     return true;
 }
 
-static int confirm(struct guard *guard, const struct testimony *testimony, const struct ckpt_cancel *cancel,
-    struct ckpt_err *err) {
+/* How what was parsed is read again. */
+struct reader {
+    struct guard *guard;
+    struct source *by; /* NULL: the guard itself */
+    const struct ckpt_cancel *cancel;
+};
+
+static int read_again(const struct reader *reader, struct range at, void *bytes, struct ckpt_err *err) {
+    return reader->by ? source_read(reader->by, at.off, bytes, (size_t)at.len, err)
+                      : guard_read(reader->guard, at.off, bytes, (size_t)at.len, reader->cancel, err);
+}
+
+static int confirm(const struct reader *reader, const struct testimony *testimony, struct ckpt_err *err) {
+    struct guard *guard = reader->guard;
     struct range at = testimony->at;
     if (!in_units(guard, at)) /* the header of a bare .oam: no digest vouches for it */
         return 0;
     void *bytes = malloc((size_t)at.len);
     if (!bytes)
         return err_set(err, CKPT_E_NOMEM, "no memory to read %" PRIu64 " parsed bytes again", at.len);
-    int rc = guard_read(guard, at.off, bytes, (size_t)at.len, cancel, err);
+    int rc = read_again(reader, at, bytes, err);
     if (!rc && witness_digest(guard->witness, bytes, (size_t)at.len) != testimony->digest)
         rc = err_set(err, CKPT_E_CORRUPT,
             "%s: the %" PRIu64 " bytes at offset %" PRIu64
@@ -68,15 +80,15 @@ static bool is_within(struct range inner, struct range outer) {
  * borders (the probe of the first bytes) would drag other units in, damaged ones perhaps, so they only count
  * where the range was not read by itself.
  */
-static int confirm_reads(struct guard *guard, struct range range, bool inner, bool *ret_all,
-    const struct ckpt_cancel *cancel, struct ckpt_err *err) {
+static int confirm_reads(
+    const struct reader *reader, struct range range, bool inner, bool *ret_all, struct ckpt_err *err) {
     uint64_t reached = range.off;
     struct testimony one;
     int rc = 0;
-    for (uint64_t n = 0; !rc && witness_recall(guard->witness, range, n, &one); n++) {
+    for (uint64_t n = 0; !rc && witness_recall(reader->guard->witness, range, n, &one); n++) {
         if (is_within(one.at, range) != inner)
             continue;
-        rc = confirm(guard, &one, cancel, err);
+        rc = confirm(reader, &one, err);
         if (one.at.off <= reached)
             reached = ovf_max(reached, one.at.off + one.at.len);
     }
@@ -84,15 +96,26 @@ static int confirm_reads(struct guard *guard, struct range range, bool inner, bo
     return rc;
 }
 
+static int vouch(const struct reader *reader, struct range range, struct ckpt_err *err) {
+    bool all = true;
+    int rc = confirm_reads(reader, range, true, &all, err);
+    return rc || all ? rc : confirm_reads(reader, range, false, &all, err);
+}
+
+static bool is_nothing(const struct guard *guard, struct range range) {
+    return range.len == 0 || !guard->witness || guard_idle(guard);
+}
+
 int guard_vouch(
     struct guard *guard, struct range range, const struct ckpt_cancel *cancel, struct ckpt_err *err) {
-    bool all = true;
-    if (range.len == 0 || !guard->witness || guard_idle(guard) || was_vouched(guard, range))
+    if (is_nothing(guard, range) || was_vouched(guard, range))
         return 0;
-    int rc = confirm_reads(guard, range, true, &all, cancel, err);
-    if (!rc && !all)
-        rc = confirm_reads(guard, range, false, &all, cancel, err);
+    int rc = vouch(&(struct reader){guard, NULL, cancel}, range, err);
     if (!rc)
         remember(guard, range);
     return rc;
+}
+
+int guard_vouch_by(struct guard *guard, struct range range, struct source *by, struct ckpt_err *err) {
+    return is_nothing(guard, range) ? 0 : vouch(&(struct reader){guard, by, NULL}, range, err);
 }

@@ -69,6 +69,13 @@ want 2 extract . out.d && says err '^ckpt: \.: is a directory'
 want 3 extract /etc/passwd out.d && silent out
 checks=$((checks + 1))
 [ ! -e out.d ] || fault "a refused extract left something"
+want 1 diff "$model" && says err '^ckpt: diff: an operand is missing' && says err '^usage: ckpt diff '
+want 1 diff "$model" "$model" -Z && says err "unknown option '-Z'" && silent out
+want 1 diff a b c && says err "too many operands: 'c'"
+want 2 diff "$model" . && says err '^ckpt: \.: is a directory'
+want 0 diff --json "$model" "$model" && is_json && says out '"equal": true'
+want 1 diff --json "$model" "$golden/oam/valid/minimal_named.oam" && is_json && says out '"equal": false' && silent err
+want 0 help diff && says out "^usage: ckpt diff "
 want 0 help extract && says out "^usage: ckpt extract "
 want 1 verify "$model" --contract && says err "'--contract' needs an argument"
 want 1 info --json=yes "$model" && says err "'--json' takes no argument"
@@ -143,7 +150,8 @@ refused() {
     says err '^ckpt: standard output: .'
 }
 : >out
-for command in "info $model" "ls $model" "ls --json $model" "verify $model" "cat $model config.json" help; do
+for command in "info $model" "ls $model" "ls --json $model" "verify $model" "cat $model config.json" help \
+    "diff $model $golden/oam/valid/minimal_named.oam" "diff --json $model $model"; do
     # shellcheck disable=SC2086 # words
     "$ckpt" $command >&- 2>err
     code=$?
