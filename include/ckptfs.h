@@ -286,6 +286,26 @@ enum ckpt_quantization { CKPT_Q4, CKPT_Q8 };
 int ckpt_quantize(const char *from, enum ckpt_quantization kind, const char *to,
     const struct ckpt_write_options *options, struct ckpt_err *err);
 
+/* ---- converting ------------------------------------------------------------------------------------- */
+
+struct ckpt_convert {
+    bool drop; /* leave out what the target cannot hold; false: it is an error */
+    /* Is told of each such thing, with the reason, before anything is written; NULL: nobody is. */
+    void (*cannot_hold)(void *arg, const char *line);
+    void *arg;
+};
+
+/*
+ * Writes the checkpoint `from` to `to`, as .oam or as .safetensors by the ending of `to`, which may be `from`
+ * itself. Of a sharded set one file is made, of an envelope what is in it. Q4 and Q8 become the float32
+ * values that they mean where the target has no such encoding. doc/convert.md says what is held and how. how
+ * NULL: what cannot be held is an error. Errors besides those of all writers: INVAL (another ending),
+ * UNSUPPORTED (something cannot be held), LIMIT (the format cannot count that far), FORMAT (no checkpoint in
+ * an envelope).
+ */
+int ckpt_convert(const char *from, const char *to, const struct ckpt_convert *how,
+    const struct ckpt_write_options *options, struct ckpt_err *err);
+
 /* ---- the parameter store ---------------------------------------------------------------------------- */
 
 /*

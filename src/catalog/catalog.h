@@ -40,6 +40,8 @@ struct tensor {
 struct part {
     const char *name; /* the shard's file name; NULL when there is only one part */
     uint64_t base, size;
+    const char *metadata; /* the shard's own, a JSON object or null; NULL when there is only one part */
+    size_t metadata_len;
 };
 
 enum group_kind { GROUP_TENSORS, GROUP_STATE, GROUP_OPTIMIZER, GROUP_COUNT };

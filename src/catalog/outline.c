@@ -77,14 +77,17 @@ static void render(const struct rows *rows, uint64_t index, struct buf *buf) {
 
 /* ---- order and places ---------------------------------------------------------------------------------- */
 
-static int compare(const void *left, const void *right, void *arg) {
-    const struct tensor *items = arg, *a = &items[*(const uint32_t *)left],
-                        *b = &items[*(const uint32_t *)right];
+int outline_compare(const struct tensor *a, const struct tensor *b) {
     unsigned a_bits = dtype_table[outline_dtype(a)].bits, b_bits = dtype_table[outline_dtype(b)].bits;
     if (a_bits != b_bits)
         return a_bits > b_bits ? -1 : 1;
     int order = memcmp(a->name, b->name, ovf_min(a->name_len, b->name_len));
     return order ? order : (a->name_len > b->name_len) - (a->name_len < b->name_len);
+}
+
+static int compare(const void *left, const void *right, void *arg) {
+    const struct tensor *items = arg;
+    return outline_compare(&items[*(const uint32_t *)left], &items[*(const uint32_t *)right]);
 }
 
 static void put_in_order(struct outline *outline, uint64_t count) {

@@ -26,6 +26,8 @@ const char *outline_refuses(const struct tensor *tensor);
 /* The type and the bytes that the tensor has there; false when these are 2^64 or more. */
 enum dtype outline_dtype(const struct tensor *tensor);
 bool outline_bytes(const struct tensor *tensor, uint64_t *ret_bytes);
+/* Which of two comes first: negative, positive; 0 when type size and name are the same. */
+int outline_compare(const struct tensor *a, const struct tensor *b);
 
 /*
  * Of those of the count tensors that are not refused. Their names are taken to be UTF-8, and no two the same.

@@ -26,5 +26,6 @@ struct command {
 
 extern const struct command cmd_info, cmd_ls, cmd_cat, cmd_extract, cmd_diff, cmd_verify;
 extern const struct command cmd_seal, cmd_unseal, cmd_pack, cmd_quantize;
+extern const struct command cmd_convert;
 
 #endif

@@ -10,9 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {
-    &cmd_info, &cmd_ls, &cmd_cat, &cmd_extract, &cmd_diff, &cmd_verify, &cmd_seal, &cmd_unseal,
-    &cmd_pack, &cmd_quantize};
+static const struct command *const commands[] = {&cmd_info, &cmd_ls, &cmd_cat, &cmd_extract, &cmd_diff,
+    &cmd_verify, &cmd_seal, &cmd_unseal, &cmd_pack, &cmd_quantize, &cmd_convert};
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
 static const struct command *find_command(const char *name) {

@@ -114,6 +114,8 @@ static int read_shard(
         rc = safetensors_read(shard, &catalog->arena, &file, err);
     if (rc)
         return err_wrap(err, rc, "shard %s", quoted.text);
+    part->metadata = file.metadata;
+    part->metadata_len = file.metadata_len;
     take_tensors(set, &file, map, count);
     return check_found(map, count, quoted.text, err);
 }

@@ -28,10 +28,10 @@ READERS = {"info", "ls", "cat", "verify", "diff", "help"}
 
 class Writer:
     """A command whose last words are its target and what follows it. folder: it makes a directory, where nothing or
-    an empty one stood. pipe: a file that comes through standard input."""
+    an empty one stood. pipe: a file that comes through standard input. ending: of the target's name."""
 
-    def __init__(self, *words, after=(), folder=False, pipe=None):
-        self.words, self.after, self.folder, self.pipe = words, after, folder, pipe
+    def __init__(self, *words, after=(), folder=False, pipe=None, ending=""):
+        self.words, self.after, self.folder, self.pipe, self.ending = words, after, folder, pipe, ending
 
     def command(self, target):
         return [CKPT, *self.words, target, *self.after]
@@ -65,13 +65,15 @@ def writers(work):
     seal = ["seal", *IDENTITIES, "--chunk"]
     subprocess.run([CKPT, *seal, "4K", payload, sealed], check=True)
     oam = os.path.join(GOLDEN, "oam/valid/transformer_adamw.oam")
+    weights = os.path.join(GOLDEN, "oam/valid/big_weights_1mb.oam")
     table = {
         "seal": Writer(*seal, "64K", payload),
         "seal, a pipe": Writer(*seal, "1K", "-", pipe=payload),
         "unseal": Writer("unseal", sealed),
         "pack": Writer("pack", os.path.join(GOLDEN, "oam/write/transformer_adamw/spec.json")),
         "quantize": Writer("quantize", "q8", oam),
-        "convert": Writer("convert", oam),
+        "convert": Writer("convert", weights, ending=".safetensors"),
+        "convert, to an .oam": Writer("convert", weights, ending=".oam"),
         "extract": Writer("extract", oam, folder=True),
     }
     offered = commands()
@@ -124,7 +126,7 @@ class Stage:
 
     def fresh(self, old=True):
         self.folder = tempfile.mkdtemp(dir=self.work)
-        target = os.path.join(self.folder, "out.safetensors" if self.writer.words[0] == "convert" else "out")
+        target = os.path.join(self.folder, "out" + self.writer.ending)
         if old:
             self.writer.old(target)
         self.before = snapshot(target)
