@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef PIECE_BLOCKS                    /* a test has smaller ones */
 #define PIECE_BLOCKS 8192               /* 1 MiB of values */
 #define KEPT_BLOCKS ((uint64_t)1 << 24) /* whose scales wait: 64 MiB, of 2 GiB of values */
+#endif
 
 struct work {
     const struct model_tensor *item;
