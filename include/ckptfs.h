@@ -351,6 +351,7 @@ struct ckpt_parameter {
     size_t rank;
     uint64_t elements;
     float *values; /* in host memory, until the next ckpt_store_load; NULL: not in host memory, or empty */
+    const void *block; /* what the memory's alloc gave, as long; NULL: empty */
 };
 
 uint64_t ckpt_store_count(const struct ckpt_store *store);
@@ -395,6 +396,38 @@ int ckpt_store_save(struct ckpt_store *store, const char *path, const struct ckp
  */
 int ckpt_store_load(struct ckpt_store *store, const char *path, const struct ckpt_write_options *options,
     struct ckpt_pair **ret_metadata, size_t *ret_count, struct ckpt_err *err);
+
+/* ---- parameters on a device -------------------------------------------------------------------------- */
+
+/*
+ * A device's memory for stores. It is held by a process of its own (ckptfs-gpu), the only one that talks to
+ * the CUDA driver; who computes with the parameters opens their places, in this process or in another.
+ * Errors, of a store in it too: GPU, with os_errno ENODEV (no driver, no such device, no helper), ENOMEM (the
+ * device is full; nothing has changed), ETIMEDOUT (the helper hung and was killed), EIO (it ended, or the
+ * device failed). When the helper is gone the parameters are lost, and every further call fails with EIO.
+ * Threads: one at a time per memory, whatever stores are in it.
+ */
+
+/* Starts the helper. Of the options device, share, helper and the deadlines count; NULL: all defaults. */
+int ckpt_gpu_memory(
+    const struct ckpt_gpu_options *options, struct ckpt_memory **ret_memory, struct ckpt_err *err);
+/* After the stores in it. Ends the helper. NULL is allowed. */
+void ckpt_gpu_memory_free(struct ckpt_memory *memory);
+
+struct ckpt_gpu_place {
+    unsigned device;        /* the number that the helper sees it under */
+    unsigned char uuid[16]; /* of the device */
+    enum ckpt_gpu_share share;
+    unsigned char ipc_handle[64]; /* IPC: for cuIpcOpenMemHandle */
+    int fd; /* FD: for cuMemImportFromShareableHandle; the memory's own, as long as the block; else -1 */
+    uint64_t allocation; /* bytes of the allocation: what an importer of the descriptor maps */
+    uint64_t offset;     /* of the block in it */
+    uint64_t bytes;      /* of the block */
+};
+
+/* Where a parameter's block is. Errors: INVAL (another memory, no block), GPU. */
+int ckpt_gpu_place(const struct ckpt_memory *memory, const void *block, struct ckpt_gpu_place *ret_place,
+    struct ckpt_err *err);
 
 /* ---- envelopes ------------------------------------------------------------------------------------- */
 

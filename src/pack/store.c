@@ -189,6 +189,7 @@ int ckpt_store_parameter(const struct ckpt_store *store, uint64_t number,
         .shape = tensor->shape,
         .rank = tensor->rank,
         .elements = tensor->elements,
+        .block = block,
         .values = block && store->memory.host ? store->memory.host(store->memory.arg, block) : NULL,
     };
     return 0;
