@@ -17,7 +17,7 @@ TOP = os.path.abspath(os.environ.get("srcdir", "."))
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(TOP, "tests", "gpu"), os.path.join(TOP, "contrib", "gpu")]
 import talk
-from talk import DENSE, FD, IPC, REAL, STORED, environment
+from talk import FD, IPC, REAL, environment
 
 MODULE = os.path.join(TOP, "contrib", "gpu", "ckptfs_gpu.py")
 EXAMPLE = os.path.join(talk.BUILDDIR, "tests", "gpu", "example")
