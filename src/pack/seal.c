@@ -7,6 +7,7 @@
 #include "pack/seal_chunks.h"
 #include "pack/seal_header.h"
 #include "pack/seal_stream.h"
+#include "pack/sink.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,6 +28,7 @@ struct sealing {
     uint64_t bytes;
     struct seal_header header;
     struct seal_stream stream; /* of a payload that arrives */
+    struct sink sink;          /* for one that is there */
 };
 
 /* ---- before anything is written ------------------------------------------------------------------------ */
@@ -82,7 +84,7 @@ static int read_file(void *arg, uint64_t off, void *buf, size_t len, struct ckpt
 
 static int write_copy(void *arg, uint64_t off, const void *bytes, size_t len, struct ckpt_err *err) {
     struct sealing *sealing = arg;
-    return fdio_write(sealing->file, sealing->to, sealing->base + off, bytes, len, err);
+    return sink_write(&sealing->sink, off, bytes, len, err);
 }
 
 static int read_copy(void *arg, uint64_t off, void *buf, size_t len, struct ckpt_err *err) {
@@ -132,7 +134,9 @@ static int copy_file(struct sealing *sealing, struct ckpt_err *err) {
         .write = write_copy,
         .digests = put_digests,
         .arg = sealing};
+    sealing->sink = sink_open(sealing->file, sealing->to, sealing->base, sealing->bytes);
     int rc = chunks_run(&chunks, sealing->options, err);
+    sink_close(&sealing->sink);
     return rc ? rc : unchanged(sealing, err);
 }
 

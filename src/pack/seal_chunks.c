@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define PIECE ((size_t)256 << 10) /* stays in a core's own cache from reading over writing to hashing */
+#define PIECE ((size_t)1 << 20) /* large enough for a disk, small enough for a core's cache */
 #define PIECE_ALIGN 4096
 #define RUN_MAX 1024 /* chunks that a thread takes at once */
 
@@ -223,13 +223,10 @@ static void tick(void *arg) {
         fail(run, 0, rc, &fault);
 }
 
-/* One more than cores for a payload that arrives: that thread mostly waits. */
+/* Twice as many as cores: half of them wait for the disk. */
 static unsigned hands_for(const struct run *run) {
-    uint64_t shares = run->bytes / run->share + 1;
-    unsigned cores = crew_cores();
-    if (!run->chunks->more)
-        return (unsigned)ovf_min(cores, shares);
-    return cores < CREW_MAX ? cores + 1 : cores;
+    uint64_t hands = ovf_min(2 * crew_cores(), CREW_MAX);
+    return (unsigned)(run->chunks->more ? hands : ovf_min(hands, run->bytes / run->share + 1));
 }
 
 int chunks_run(const struct chunks *chunks, const struct ckpt_write_options *options, struct ckpt_err *err) {

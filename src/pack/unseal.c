@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/text.h"
 #include "format/envelope_layout.h"
-#include "pack/fdio.h"
 #include "pack/replace.h"
 #include "pack/seal.h"
 #include "pack/seal_chunks.h"
+#include "pack/sink.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +13,7 @@
 struct unsealing {
     struct source *source;
     const struct envelope *envelope;
-    int file;
-    const char *to;
+    struct sink sink;
 };
 
 static int read_payload(void *arg, uint64_t off, void *buf, size_t len, struct ckpt_err *err) {
@@ -24,7 +23,7 @@ static int read_payload(void *arg, uint64_t off, void *buf, size_t len, struct c
 
 static int write_copy(void *arg, uint64_t off, const void *bytes, size_t len, struct ckpt_err *err) {
     struct unsealing *unsealing = arg;
-    return fdio_write(unsealing->file, unsealing->to, off, bytes, len, err);
+    return sink_write(&unsealing->sink, off, bytes, len, err);
 }
 
 static int differs(uint64_t index, const uint8_t *wanted, const uint8_t *found, struct ckpt_err *err) {
@@ -48,7 +47,7 @@ static int compare(
 
 int unseal(struct source *source, const struct envelope *envelope, const char *to,
     const struct ckpt_write_options *options, struct ckpt_err *err) {
-    struct unsealing unsealing = {.source = source, .envelope = envelope, .to = to};
+    struct unsealing unsealing = {.source = source, .envelope = envelope};
     const struct chunks chunks = {.chunk_bytes = envelope->chunk_bytes,
         .bytes = envelope->payload_bytes,
         .read = read_payload,
@@ -59,8 +58,9 @@ int unseal(struct source *source, const struct envelope *envelope, const char *t
     int rc = replace_begin(to, &replace, err);
     if (rc)
         return rc;
-    unsealing.file = replace_fd(replace);
+    unsealing.sink = sink_open(replace_fd(replace), to, 0, envelope->payload_bytes);
     rc = chunks_run(&chunks, options, err);
+    sink_close(&unsealing.sink);
     if (!rc)
         return replace_commit(replace, err);
     replace_abandon(replace);

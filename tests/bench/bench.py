@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs benchmarks: bench.py BUILDDIR [GROUP...]. Prints one figure a line: NAME VALUE UNIT.
 
-Groups: hash read random mmap many memory verify size open (all of them by default). Variables:
+Groups: hash read random mmap many memory verify size open write (all of them by default). Variables:
   BENCH_MB      MiB of the largest tensor (1024)
   BENCH_ROUNDS  rounds, of which medians are taken (5)
   BENCH_BIG     1: "size" goes up to 16 times BENCH_MB (sparse, but in the page cache: 17 GiB of memory for 16 GiB)
@@ -24,7 +24,7 @@ import make_data
 from make_data import MIB
 from mounts import Mount, warm
 
-GROUPS = ["hash", "read", "random", "mmap", "many", "memory", "verify", "size", "open"]
+GROUPS = ["hash", "read", "random", "mmap", "many", "memory", "verify", "size", "open", "write"]
 MODULES = {"random": "scattered", "mmap": "scattered"}  # the others are named as their group
 
 

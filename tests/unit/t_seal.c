@@ -123,9 +123,9 @@ static struct chunks chunks_of(struct payload *payload) {
         .arg = payload};
 }
 
-static const uint64_t sizes[][2] = {{0, 1}, {1, 1}, {5000, 1}, {5000, 7}, {262144, 262144}, {262145, 262144},
-    {1000000, 262143}, {1000000, 1 << 20}, {1000000, UINT64_MAX}, {1500000, UINT64_C(1) << 63},
-    {3000000, 300000}};
+static const uint64_t sizes[][2] = {{0, 1}, {1, 1}, {5000, 1}, {5000, 7}, {1048576, 1048576},
+    {1048577, 1048576}, {4000000, 1048575}, {4000000, 1 << 22}, {1000000, UINT64_MAX},
+    {5000000, UINT64_C(1) << 63}, {9000000, 3000001}};
 
 START_TEST(each_chunk_once) {
     static const uint64_t steps[] = {0, 1 << 20, 65536, 9999};
@@ -146,13 +146,13 @@ END_TEST
 /* However the threads race, the first bad chunk is the one that is named. */
 START_TEST(the_first_of_two_faults) {
     struct payload payload;
-    payload_make(&payload, 4 << 20, 300000);
-    payload.bad = 2700000 - 1; /* the last byte of chunk 8; chunk 9 fails in its first piece */
-    payload.bad_too = 2700000;
+    payload_make(&payload, 16 << 20, 2500000);
+    payload.bad = 7500000 - 1; /* the last byte of chunk 2; chunk 3 fails in its first piece */
+    payload.bad_too = 7500000;
     payload.code = CKPT_E_MISMATCH;
     const struct chunks chunks = chunks_of(&payload);
     ck_assert_int_eq(chunks_run(&chunks, NULL, &err), CKPT_E_MISMATCH);
-    ck_assert_str_eq(err.words, "bad at 2662144");
+    ck_assert_str_eq(err.words, "bad at 7097152");
     payload.code = CKPT_E_IO;
     ck_assert_int_eq(chunks_run(&chunks, NULL, NULL), CKPT_E_IO);
     payload_free(&payload);
