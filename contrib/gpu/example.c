@@ -186,6 +186,7 @@ static uint64_t map_descriptor(const char *json, int device) {
     CALL(cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, unsigned long long), &at, size, 0, 0, 0);
     CALL(cuMemMap, (uint64_t, size_t, size_t, uint64_t, unsigned long long), at, size, 0, alloc, 0);
     CALL(cuMemSetAccess, (uint64_t, size_t, const struct access *, size_t), at, size, &access, 1);
+    CALL(cuMemRelease, (uint64_t), alloc); /* what is mapped stays */
     return at;
 }
 
