@@ -3,14 +3,12 @@
 
 #include "base/ovf.h"
 #include "hash/fnv1a.h"
+#include "pack/fdio.h"
 #include "pack/replace.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BUFFER_BYTES OUT_ROOM_MAX
 #define BUFFER_ALIGN 4096
@@ -77,16 +75,7 @@ uint64_t out_at(const struct out *out) {
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
 static int write_at(struct out *out, uint64_t off, const uint8_t *bytes, size_t len, struct ckpt_err *err) {
-    for (size_t done = 0; done < len;) {
-        ssize_t put = pwrite(replace_fd(out->replace), bytes + done, len - done, (off_t)(off + done));
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return err_os(err, put < 0 ? errno : EIO, "%s: write of %zu bytes at offset %" PRIu64, out->path,
-                len - done, off + done);
-        done += (size_t)put;
-    }
-    return 0;
+    return fdio_write(replace_fd(out->replace), out->path, off, bytes, len, err);
 }
 
 /* Whole buffers are hashed at once: the kernels of the hash are much faster on long runs. */

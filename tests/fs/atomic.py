@@ -3,7 +3,7 @@
 """Every command that writes makes its target whole or leaves it as it was: while calls fail, when it is killed or
 stopped at any of them, on a full disk, on a read-only one, beside another writer.
 
-atomic.c is preloaded for it. Another writer is another row of WRITERS. CKPT_SEED repeats a run."""
+atomic.c is preloaded for it. Another writer is another row in writers(). CKPT_SEED repeats a run."""
 import errno
 import os
 import random
