@@ -441,7 +441,7 @@ struct ckpt_seal {
 
 /*
  * Puts what `payload` (an open file, also a pipe) holds from its position to its end into an envelope at
- * `to`. One pass, on all cores; memory is a piece a core and 32 bytes a chunk. The payload of a contract has
+ * `to`. One pass, on all cores; memory is 2 MiB a core and 32 bytes a chunk. The payload of a contract has
  * its payload_bytes; a regular file is judged before anything is written, a pipe at its end. A pipe without a
  * contract whose payload makes more than 121 chunks is moved behind its header at the end: at once where
  * the file system inserts pages (ext4, XFS), else by copying it within the file. Where the payload's

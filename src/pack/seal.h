@@ -17,7 +17,7 @@ struct seal_plan {
 /*
  * Reads `payload` from its position to its end and writes it with its header to the file `to`.
  *
- * Memory: the header (32 bytes a chunk) and a piece a core. The size of a regular file, or that of the plan,
+ * Memory: the header (32 bytes a chunk) and 2 MiB a core. The size of a regular file, or that of the plan,
  * says how long the header will be. Otherwise the payload is written behind a header of one page, and room
  * for a longer one (more than 121 chunks) is made at the end: by the file system where it can insert pages
  * (ext4, XFS), else by moving the payload, which costs reading and writing it once more.
