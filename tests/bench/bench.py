@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs benchmarks: bench.py BUILDDIR [GROUP...]. Prints one figure a line: NAME VALUE UNIT.
 
-Groups: hash read random mmap many memory verify size open write (all of them by default). Variables:
+Groups: hash read random mmap many memory verify size open write gpu (all of them by default). Variables:
   BENCH_MB      MiB of the largest tensor (1024)
   BENCH_ROUNDS  rounds, of which medians are taken (5)
   BENCH_BIG     1: "size" goes up to 16 times BENCH_MB (sparse, but in the page cache: 17 GiB of memory for 16 GiB)
@@ -10,7 +10,8 @@ Groups: hash read random mmap many memory verify size open write (all of them by
 
 Names: ".ratio_X" of a read or a verification is a speed over the speed of X (more is better); of a listing and of a
 size it is a time over the time of X (less is better). X: "ceiling" a FUSE file system that does nothing but pread;
-"raw" plain files in the page cache; "serial" and "evp" one thread that reads and hashes.
+"raw" plain files in the page cache; "serial" and "evp" one thread that reads and hashes; "pinned_copy" a copy from
+page-locked memory to the device; "device_copy" one on the device.
 """
 import functools
 import importlib
@@ -24,7 +25,7 @@ import make_data
 from make_data import MIB
 from mounts import Mount, warm
 
-GROUPS = ["hash", "read", "random", "mmap", "many", "memory", "verify", "size", "open", "write"]
+GROUPS = ["hash", "read", "random", "mmap", "many", "memory", "verify", "size", "open", "write", "gpu"]
 MODULES = {"random": "scattered", "mmap": "scattered"}  # the others are named as their group
 
 

@@ -47,6 +47,7 @@ cuda_result cuIpcOpenMemHandle_v2(cuda_ptr *at, struct cuda_ipc_handle handle, u
 cuda_result cuIpcCloseMemHandle(cuda_ptr at);
 cuda_result cuMemImportFromShareableHandle(cuda_alloc *alloc, void *fd, int type);
 cuda_result cuMemcpyDtoH_v2(void *to, cuda_ptr from, size_t bytes);
+cuda_result cuMemcpyDtoDAsync_v2(cuda_ptr to, cuda_ptr from, size_t bytes, cuda_stream stream);
 cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device device);
 cuda_result cuCtxPushCurrent_v2(cuda_ctx ctx);
 cuda_result cuCtxPopCurrent_v2(cuda_ctx *ctx);

@@ -90,6 +90,14 @@ cuda_result cuMemcpyDtoHAsync_v2(void *to, cuda_ptr from, size_t bytes, cuda_str
     return 0;
 }
 
+cuda_result cuMemcpyDtoDAsync_v2(cuda_ptr to, cuda_ptr from, size_t bytes, cuda_stream stream) {
+    ENTER(cuMemcpyDtoDAsync);
+    if (!stream || !standin_inside(from, bytes) || !standin_inside(to, bytes))
+        return STANDIN_INVALID_VALUE;
+    start((struct task){.kernel = -1, .to = to, .from = from, .bytes = bytes});
+    return 0;
+}
+
 cuda_result cuMemsetD8Async(cuda_ptr at, unsigned char value, size_t bytes, cuda_stream stream) {
     ENTER(cuMemsetD8Async);
     if (!stream || value || !standin_inside(at, bytes))
