@@ -342,6 +342,34 @@ def check_wrong_fills():
         check(helper.release(1) == BLOCK and helper.info()[2] == 0, "all are gone")
 
 
+def check_wrong_moves():
+    """What is wrong with memory that is made, written or read leaves it where it is."""
+    helper, _ = started(CKPTFS_STANDIN_FAIL="cuMemsetD8Async:3:1,cuMemcpyDtoHAsync:2:1,cuMemcpyHtoDAsync:3:1")
+    with helper:
+        helper.make(1, 100)
+        helper.make(2, 100, FD)
+        refused(errno.EIO, "cuMemsetD8Async of 100 bytes: CUDA_ERROR_INVALID_VALUE (1)", helper.make, 3, 100)
+        refused(errno.EINVAL, "no tensor 3", helper.release, 3)
+        helper.write(1, 0, b"first")
+        check(helper.read(1, 0, 5) == b"first", "read")
+        refused(errno.EIO, "cuMemcpyDtoHAsync of 5 bytes", helper.read, 1, 0, 5)
+        check(helper.read(1, 0, 5) == b"first", "read after a fault")
+        helper.write(1, 95, b"12345")
+        refused(errno.EIO, "cuMemcpyHtoDAsync of 5 bytes", helper.write, 1, 0, b"fault")
+        refused(errno.EINVAL, "made again", helper.make, 1, 5)
+        refused(errno.EINVAL, "has 100 bytes", helper.write, 1, 96, b"12345")
+        refused(errno.EINVAL, "has 100 bytes", helper.read, 1, 101, 1)
+        refused(errno.EINVAL, "has 100 bytes", helper.read, 1, (1 << 64) - 1, 5)
+        refused(errno.EINVAL, "no memory 9", helper.read, 9, 0, 1)
+        refused(errno.EINVAL, "no memory 9", helper.write, 9, 0, b"x")
+        helper.begin(5, "U8", 10, 10)
+        refused(errno.EINVAL, "being loaded", helper.write, 5, 0, b"x")
+        helper.fill(5, b"0123456789")
+        helper.end(5)
+        check(helper.read(5, 0, 10) == b"0123456789" and helper.read(1, 0, 5) == b"first", "what was there")
+        refused(errno.ENOMEM, "cuMemAlloc", helper.make, 6, 1 << 40)
+
+
 def check_ending():
     """The helper ends with the socket: idle, in the middle of a load, and out of a call that hangs."""
     helper, _ = started()
@@ -420,6 +448,7 @@ def main():
     check_garbage()
     check_window()
     check_wrong_fills()
+    check_wrong_moves()
     check_ending()
     check_descriptors()
     check_program()

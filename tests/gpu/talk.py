@@ -16,8 +16,8 @@ PEEK = os.path.join(BUILDDIR, "tests", "gpu", "peek")
 STANDIN = os.path.abspath(os.path.join(BUILDDIR, "tests", "gpu", "standin", ".libs"))
 REAL = os.environ.get("CKPTFS_TEST_GPU") == "real"  # the driver of this machine instead of the stand-in
 
-HELLO, BEGIN, FILL, END, RELEASE, INFO = range(1, 7)
-DEVICE, ALLOCATED, FILLED, READY, RELEASED, MEMORY, ERROR = range(65, 72)
+HELLO, BEGIN, FILL, END, RELEASE, INFO, MAKE, WRITE, READ = range(1, 10)
+DEVICE, ALLOCATED, FILLED, READY, RELEASED, MEMORY, ERROR, COPIED = range(65, 73)
 STORED, F32, F16, BF16 = range(4)
 IPC, FD = range(2)
 DENSE, Q4, Q8 = range(3)
@@ -187,7 +187,14 @@ class Helper:
 
     def end(self, tensor):
         """{bytes offset block share handle fd}"""
-        kind, body, fds = self.ask(END, struct.pack("<Q", tensor))
+        return self.ready(tensor, *self.ask(END, struct.pack("<Q", tensor)))
+
+    def make(self, tensor, size, share=IPC):
+        """Zeros, as end() tells of them."""
+        return self.ready(tensor, *self.ask(MAKE, struct.pack("<QQB", tensor, size, share)))
+
+    @staticmethod
+    def ready(tensor, kind, body, fds):
         assert kind == READY
         names = ("id", "bytes", "offset", "block", "share", "handle")
         ready = dict(zip(names, struct.unpack("<QQQQB64s", body)))
@@ -200,6 +207,18 @@ class Helper:
         self.begin(tensor, dtype, elements, len(data), encoding, target, share)
         self.fill(tensor, data, piece)
         return self.end(tensor)
+
+    def write(self, tensor, off, data, half=0):
+        self.window[half * self.half:half * self.half + len(data)] = data
+        self.copied(tensor, half, *self.ask(WRITE, struct.pack("<QQIB", tensor, off, len(data), half)))
+
+    def read(self, tensor, off, size, half=0):
+        self.copied(tensor, half, *self.ask(READ, struct.pack("<QQIB", tensor, off, size, half)))
+        return self.window[half * self.half:half * self.half + size]
+
+    @staticmethod
+    def copied(tensor, half, kind, body, _):
+        assert kind == COPIED and struct.unpack("<QB", body) == (tensor, half)
 
     def release(self, tensor):
         kind, body, _ = self.ask(RELEASE, struct.pack("<Q", tensor))

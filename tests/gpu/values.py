@@ -143,6 +143,28 @@ def check_golden(helper):
             helper.release(100 + number)
 
 
+def check_store(helper):
+    """Memory that is made is zero; it is written and read at any place; a tensor that was loaded can be, too."""
+    for share in (IPC, FD):
+        made = {tensor: bytearray(size) for tensor, size in ((1, 1), (2, 5000), (3, (2 << 20) + 13))}
+        ready = {tensor: helper.make(tensor, len(data), share) for tensor, data in made.items()}
+        for tensor, data in made.items():
+            check(peek(ready[tensor], keep=True) == data, "made memory is not zero", tensor)
+            for _ in range(6):
+                off = RANDOM.randrange(len(data))
+                piece = random_bytes(min(len(data) - off, RANDOM.randrange(1, HALF + 1)))
+                data[off:off + len(piece)] = piece
+                half = RANDOM.randrange(2)
+                helper.write(tensor, off, piece, half)
+                check(helper.read(tensor, off, len(piece), 1 - half) == piece, "read", tensor, off, len(piece))
+            check(peek(ready[tensor]) == data, "written memory", tensor)
+        helper.load(4, "U8", 5, b"hello")
+        helper.write(4, 1, b"a")
+        check(helper.read(4, 0, 5) == b"hallo", "a tensor that was loaded")
+        for tensor in (1, 2, 3, 4):
+            helper.release(tensor)
+
+
 def main():
     if not os.access(talk.HELPER, os.X_OK):
         print("no ckptfs-gpu: skipped")
@@ -153,6 +175,7 @@ def main():
         if not converts:
             print("no kernels (%s): only what is not converted is tested" % facts["lack"])
         check(facts["pinned"] == 1 and facts["total"] >= facts["free"] > 0, facts)
+        check_store(helper)
         check_dense(helper, converts)
         if converts:
             check_quantized(helper)
