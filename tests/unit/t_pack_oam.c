@@ -12,6 +12,7 @@
 
 static struct ckpt_err err;
 static const char old[] = "what stood there before";
+static const char long_name[] = "a name of thirty-two bytes or so";
 
 static void setup(void) {
     folder_make();
@@ -68,6 +69,7 @@ static void assert_words(struct model *model, const char *words) {
 }
 
 START_TEST(order) {
+    ck_assert_uint_eq(strlen(long_name), 32);
     struct model model = two_weights();
     assert_words(&model, "duplicate .oam tensor name");
     model = two_weights(); /* the second one is judged before its name is looked for */
@@ -82,9 +84,9 @@ START_TEST(order) {
     model = (struct model){.optimizer = {.present = true, .kind = {"x", 1}}};
     model_add(&model, &model.state, "", 0);
     assert_words(&model, "invalid .oam tensor: invalid name or rank");
-    model = (struct model){.config.architecture = {old, 32}, .progress.metric_name = {old, 32}};
+    model = (struct model){.config.architecture = {long_name, 32}, .progress.metric_name = {long_name, 32}};
     assert_words(&model, ".oam architecture must fit in 31 non-NUL bytes");
-    model = (struct model){.progress.metric_name = {old, 32}};
+    model = (struct model){.progress.metric_name = {long_name, 32}};
     model_add(&model, &model.weights, "", 0);
     assert_words(&model, ".oam metric name must fit in 31 non-NUL bytes");
     model = two_weights(); /* the name before the layout */
