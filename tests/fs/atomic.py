@@ -335,7 +335,7 @@ def disks(stage, work):
         stage.check(code == 2 and stage.names(target, err) and os.strerror(errno.ENOSPC) in err,
                     "a full disk: exit", code, err)
         stage.untouched(target, "a full disk")
-        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        subprocess.run(["mount", "-o", "remount,bind,ro", disk], check=True)
         code, err = stage.writer.run(target)
         stage.check(code == 2 and stage.names(target, err) and os.strerror(errno.EROFS) in err,
                     "a read-only disk: exit", code, err)
