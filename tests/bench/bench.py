@@ -11,7 +11,7 @@ Groups: hash read random mmap many memory verify size open write gpu (all of the
 Names: ".ratio_X" of a read or a verification is a speed over the speed of X (more is better); of a listing and of a
 size it is a time over the time of X (less is better). X: "ceiling" a FUSE file system that does nothing but pread;
 "raw" plain files in the page cache; "serial" and "evp" one thread that reads and hashes; "pinned_copy" a copy from
-page-locked memory to the device; "device_copy" one on the device.
+page-locked memory to the device; "device_copy" one on the device; "cp" a copy and a flush to the disk.
 """
 import functools
 import importlib

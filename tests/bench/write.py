@@ -9,6 +9,7 @@ import resource
 import subprocess
 import time
 
+from convert import run_convert
 from figures import Rounds, show
 from make_data import MIB
 from mounts import warm
@@ -74,3 +75,4 @@ def run_write(bench):
         sha256=lambda: bench.serial("sha256", bench.npy)[0])
     show("seal.ratio_evp", rounds.speed("seal", "sha256"), "ratio")
     run_quantize(bench)
+    run_convert(bench)
