@@ -405,12 +405,14 @@ def check_descriptors():
     check(os.read(read, 1) == b"", "a descriptor was kept")
     check(os.readlink("/proc/%d/cwd" % helper.pid) == "/", "the folder was kept")
     helper.info()  # then it is done with the hello
-    before = len(os.listdir("/proc/%d/fd" % helper.pid))
+    table = "/proc/%d/fd" % helper.pid
+    check(not any("memfd:window" in os.readlink(os.path.join(table, fd)) for fd in os.listdir(table)), "the window's")
+    before = len(os.listdir(table))
     for _ in range(5):
         os.close(helper.load(1, "U8", 1, b"x", share=FD)["fd"])
         helper.release(1)
     helper.info()
-    check(len(os.listdir("/proc/%d/fd" % helper.pid)) == before, "descriptors pile up")
+    check(len(os.listdir(table)) == before, "descriptors pile up")
     helper.close()
     os.close(read)
 
