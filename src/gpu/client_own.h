@@ -19,9 +19,10 @@ struct gpu {
     struct shelf shelf;
     /* The worker's; it converses without the lock, but the process is published and withdrawn under it. */
     struct session session;
-    bool up;    /* the helper has told its device */
-    bool fresh; /* and has not been asked for more yet */
-    bool busy;  /* with a load */
+    bool up;     /* the helper has told its device */
+    bool fresh;  /* and has not been asked for more yet */
+    bool busy;   /* with a load */
+    bool ailing; /* the last load met a failure of the device: the helper may end, having told of it */
     struct gpu_memory memory;
     uint64_t asked, answered; /* gpu_describe's questions, by number */
     int answer;               /* to the last one */

@@ -71,12 +71,13 @@ static void lose(struct gpu *gpu, struct ckpt_err *err) {
     snprintf(err->msg + used, sizeof err->msg - used, hung ? ": killed" : " (the helper ended: %s)", how);
 }
 
-/* It ended by itself while nothing was asked of it. */
+/* It ended by itself while nothing was asked of it; after a failure of the device that is no news. */
 static void notice_end(struct gpu *gpu) {
     struct ckpt_err err;
     gpu_fault(&err, EIO, "the GPU helper is gone, and what it had loaded");
     lose(gpu, &err);
-    say_device(gpu, &err);
+    if (!gpu->ailing)
+        say_device(gpu, &err);
 }
 
 static int greet(struct gpu *gpu, struct ckpt_err *err) {
@@ -115,15 +116,22 @@ static void start(struct gpu *gpu) {
                         : gpu->setup.budget ? gpu->setup.budget
                                             : UINT64_MAX;
     gpu->up = gpu->fresh = true;
+    gpu->ailing = false;
 }
 
 /* ---- loading ----------------------------------------------------------------------------------------- */
+
+/* What the helper said that it took from the device or gave back. */
+static void count_memory(struct gpu *gpu, uint64_t taken, uint64_t given) {
+    gpu->memory.taken += taken - given;
+    gpu->memory.free -= taken - given;
+}
 
 struct job {
     struct gpu *gpu;
     struct copy *copy;
     bool began; /* the device has room for it */
-    uint64_t taken, given;
+    uint64_t given;
     struct loaded loaded;
 };
 
@@ -136,6 +144,7 @@ static bool is_unwanted(void *arg) {
     return unwanted;
 }
 
+/* Called without the lock. */
 static int carry(struct job *job, struct ckpt_err *err) {
     struct gpu *gpu = job->gpu;
     const struct ckpt_cancel cancel = {is_unwanted, job};
@@ -145,19 +154,23 @@ static int carry(struct job *job, struct ckpt_err *err) {
         .target = gpu->setup.target,
         .share = gpu->setup.share,
         .cancel = &cancel};
-    int rc = load_begin(&gpu->session, &load, &job->taken, err);
+    uint64_t taken;
+    int rc = load_begin(&gpu->session, &load, &taken, err);
     if (rc)
         return rc;
     job->began = true;
+    pthread_mutex_lock(&gpu->lock);
+    count_memory(gpu, taken, 0);
+    pthread_mutex_unlock(&gpu->lock);
     return load_fill(&gpu->session, &load, &job->loaded, &job->given, err);
 }
 
+/* Of a copy that is LOADING, and so stays while the line is written. */
 static void refuse(struct gpu *gpu, struct copy *copy, const struct ckpt_err *err) {
-    uint64_t number = copy->number;
+    if (err->code != CKPT_E_INTR)
+        say_tensor(gpu, copy->number, err);
     shelf_fail(&gpu->shelf, copy, err);
     pthread_cond_broadcast(&gpu->news);
-    if (err->code != CKPT_E_INTR)
-        say_tensor(gpu, number, err);
 }
 
 /* A helper that had told of its end, or was killed, is only noticed when it is asked again. */
@@ -175,16 +188,15 @@ static void settle_broken(struct job *job, struct ckpt_err *err) {
         say_device(gpu, err);
         return;
     }
-    fail_all(gpu, err);
     refuse(gpu, job->copy, err);
+    fail_all(gpu, err);
 }
 
 static void settle(struct job *job, int rc, struct ckpt_err *err) {
     struct gpu *gpu = job->gpu;
     struct copy *copy = job->copy;
     bool full = rc == CKPT_E_GPU && err->os_errno == ENOMEM;
-    gpu->memory.taken += job->taken - job->given;
-    gpu->memory.free -= job->taken - job->given;
+    count_memory(gpu, 0, job->given);
     if (!rc) {
         shelf_ready(&gpu->shelf, copy, &job->loaded);
         pthread_cond_broadcast(&gpu->news);
@@ -196,6 +208,7 @@ static void settle(struct job *job, int rc, struct ckpt_err *err) {
         refuse(gpu, copy, err);
     }
     gpu->fresh = false;
+    gpu->ailing = rc == CKPT_E_GPU && err->os_errno == EIO;
 }
 
 static void load_next(struct gpu *gpu, struct copy *copy) {
@@ -211,28 +224,32 @@ static void load_next(struct gpu *gpu, struct copy *copy) {
     settle(&job, rc, &err);
 }
 
-/* What must go for it is released first, in steps of their own. */
-static void load_or_refuse(struct gpu *gpu, struct copy *copy) {
-    struct ckpt_err err;
+static void refuse_for_budget(struct gpu *gpu, struct copy *copy) {
     unsigned long long charge = copy->charge, budget = gpu->shelf.budget, used = gpu->shelf.used;
-    if (shelf_fits(&gpu->shelf, copy)) {
-        load_next(gpu, copy);
-    } else if (charge > budget) {
+    struct ckpt_err err;
+    shelf_begin(&gpu->shelf, copy);
+    if (charge > budget)
         gpu_fault(&err, ENOMEM, "%llu bytes on the device: the budget is %llu", charge, budget);
-        refuse(gpu, copy, &err);
-    } else if (!shelf_evict(&gpu->shelf)) {
+    else
         gpu_fault(&err, ENOMEM, "%llu bytes on the device: %llu of the budget of %llu are in use", charge,
             used, budget);
-        refuse(gpu, copy, &err);
-    }
+    refuse(gpu, copy, &err);
+}
+
+/* What must go for it is released first, in steps of their own. */
+static void load_or_refuse(struct gpu *gpu, struct copy *copy) {
+    if (shelf_fits(&gpu->shelf, copy))
+        load_next(gpu, copy);
+    else if (copy->charge > gpu->shelf.budget || !shelf_evict(&gpu->shelf))
+        refuse_for_budget(gpu, copy);
 }
 
 /* ---- the other steps --------------------------------------------------------------------------------- */
 
 static void fail_broken(struct gpu *gpu, struct ckpt_err *err) {
     lose(gpu, err);
-    fail_all(gpu, err);
     say_device(gpu, err);
+    fail_all(gpu, err);
 }
 
 static void release(struct gpu *gpu, uint64_t id) {
@@ -241,8 +258,7 @@ static void release(struct gpu *gpu, uint64_t id) {
     pthread_mutex_unlock(&gpu->lock);
     int rc = load_release(&gpu->session, id, &given, &err);
     pthread_mutex_lock(&gpu->lock);
-    gpu->memory.taken -= given;
-    gpu->memory.free += given;
+    count_memory(gpu, 0, given);
     if (rc)
         fail_broken(gpu, &err);
 }
@@ -250,7 +266,7 @@ static void release(struct gpu *gpu, uint64_t id) {
 static void answer(struct gpu *gpu) {
     const struct gpu_msg info = {.type = GPU_INFO};
     struct gpu_msg reply;
-    struct ckpt_err err;
+    struct ckpt_err err = {0};
     uint64_t question = gpu->asked;
     pthread_mutex_unlock(&gpu->lock);
     int rc = session_ask(&gpu->session, &info, GPU_MEMORY, 0, &reply, NULL, &err);
@@ -259,14 +275,13 @@ static void answer(struct gpu *gpu) {
         fail_broken(gpu, &err);
         return;
     }
+    if (rc)
+        say_device(gpu, &err);
+    else
+        gpu->memory = reply.u.memory;
     gpu->answered = question;
     gpu->answer = rc;
-    if (rc) {
-        gpu->answer_err = err;
-        say_device(gpu, &err);
-    } else {
-        gpu->memory = reply.u.memory;
-    }
+    gpu->answer_err = err;
     pthread_cond_broadcast(&gpu->news);
 }
 
