@@ -125,7 +125,7 @@ static struct block *with_room(struct pool *pool, uint64_t bytes, enum gpu_share
 
 int pool_take(struct pool *pool, uint64_t id, uint64_t bytes, enum gpu_share share, struct place **ret_place,
     uint64_t *ret_taken, struct ckpt_err *err) {
-    uint64_t room = BLOCK_MIN; /* of its own and whole, so that nothing else fits in */
+    uint64_t room = 0;
     struct block *block = NULL;
     struct place *place = calloc(1, sizeof *place);
     if (!place)
@@ -141,7 +141,7 @@ int pool_take(struct pool *pool, uint64_t id, uint64_t bytes, enum gpu_share sha
     }
     *place =
         (struct place){.next = pool->places, .block = block, .id = id, .offset = block->used, .bytes = bytes};
-    block->used += small ? room : block->size;
+    block->used += small ? room : block->size; /* nothing else goes beside a large one */
     block->tensors++;
     pool->places = place;
     *ret_place = place;

@@ -221,6 +221,11 @@ def check_sharing():
             check(helper.info()[2] == BLOCK, helper.info())
             large = helper.load(50, "U8", BLOCK // 2 + 1, bytes(BLOCK // 2 + 1), share=share)
             check(large["offset"] == 0 and large["block"] == BLOCK and helper.info()[2] == 2 * BLOCK, large)
+            larger = helper.load(51, "U8", BLOCK + 1, b"l" * (BLOCK + 1), share=share)
+            beside = helper.load(52, "U8", 5, b"small", share=share)
+            check(peek(larger, keep=True) == b"l" * (BLOCK + 1) and peek(beside) == b"small", "beside a large one")
+            check(larger["block"] == 2 * BLOCK and helper.release(51) == 2 * BLOCK, larger)
+            check(helper.release(52) == 0, "the small one stayed with the others")
             if share == IPC:
                 check({row["handle"] for row in ready.values()} == {ready[0]["handle"]}, "handles differ")
                 check(large["handle"] != ready[0]["handle"], "a large tensor shares its block")
@@ -408,11 +413,16 @@ def check_descriptors():
     table = "/proc/%d/fd" % helper.pid
     check(not any("memfd:window" in os.readlink(os.path.join(table, fd)) for fd in os.listdir(table)), "the window's")
     before = len(os.listdir(table))
-    for _ in range(5):
+    maps = "/proc/%d/maps" % helper.pid
+    with open(maps, encoding="ascii") as stream:
+        mapped = len(stream.readlines())
+    for _ in range(20):
         os.close(helper.load(1, "U8", 1, b"x", share=FD)["fd"])
         helper.release(1)
     helper.info()
     check(len(os.listdir(table)) == before, "descriptors pile up")
+    with open(maps, encoding="ascii") as stream:
+        check(len(stream.readlines()) <= mapped + 4, "mappings pile up")
     helper.close()
     os.close(read)
 

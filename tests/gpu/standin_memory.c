@@ -13,20 +13,22 @@
 #define GRANULE (2u << 20)
 #define NOISE 0xa5 /* what fresh memory holds */
 
+/* cuMemCreate's: lives while its handle or a mapping does. */
+struct alloc {
+    int fd;
+    uint64_t bytes;
+    unsigned users;
+    bool foreign;
+};
+
 /* cuMemAlloc's, or a range of addresses with what is mapped there. */
 struct memory {
     struct memory *next;
     void *at;
     uint64_t bytes;
     int fd; /* -1: reserved only */
+    struct alloc *alloc;
     bool accessible, foreign;
-};
-
-/* cuMemCreate's. */
-struct alloc {
-    int fd;
-    uint64_t bytes;
-    bool foreign;
 };
 
 static struct memory *memories;
@@ -188,7 +190,7 @@ cuda_result cuMemCreate(
         free(alloc);
         return CUDA_OUT_OF_MEMORY;
     }
-    *alloc = (struct alloc){.fd = fd, .bytes = bytes};
+    *alloc = (struct alloc){.fd = fd, .bytes = bytes, .users = 1};
     *handle = (cuda_alloc)(uintptr_t)alloc;
     return 0;
 }
@@ -197,14 +199,19 @@ static struct alloc *of_handle(cuda_alloc handle) {
     return (struct alloc *)(uintptr_t)handle;
 }
 
-cuda_result cuMemRelease(cuda_alloc handle) {
-    ENTER(cuMemRelease);
-    struct alloc *alloc = of_handle(handle);
+static void leave(struct alloc *alloc) {
+    if (--alloc->users)
+        return;
     if (alloc->foreign)
         close(alloc->fd);
     else
         give(alloc->fd);
     free(alloc);
+}
+
+cuda_result cuMemRelease(cuda_alloc handle) {
+    ENTER(cuMemRelease);
+    leave(of_handle(handle));
     return 0;
 }
 
@@ -227,7 +234,7 @@ cuda_result cuMemImportFromShareableHandle(cuda_alloc *handle, void *fd, int typ
         free(alloc);
         return STANDIN_INVALID_VALUE;
     }
-    *alloc = (struct alloc){.fd = copy, .bytes = (uint64_t)stat.st_size, .foreign = true};
+    *alloc = (struct alloc){.fd = copy, .bytes = (uint64_t)stat.st_size, .users = 1, .foreign = true};
     *handle = (cuda_alloc)(uintptr_t)alloc;
     return 0;
 }
@@ -256,7 +263,7 @@ cuda_result cuMemAddressFree(cuda_ptr at, size_t bytes) {
 cuda_result cuMemMap(cuda_ptr at, size_t bytes, size_t offset, cuda_alloc handle, unsigned long long flags) {
     ENTER(cuMemMap);
     struct memory *memory = find(at);
-    const struct alloc *alloc = of_handle(handle);
+    struct alloc *alloc = of_handle(handle);
     if (!memory || memory->fd >= 0 || memory->bytes != bytes || alloc->bytes != bytes || offset || flags)
         return STANDIN_INVALID_VALUE;
     if (mmap(memory->at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, alloc->fd, 0) == MAP_FAILED)
@@ -264,18 +271,21 @@ cuda_result cuMemMap(cuda_ptr at, size_t bytes, size_t offset, cuda_alloc handle
     if (!alloc->foreign)
         memset(memory->at, NOISE, bytes);
     memory->fd = alloc->fd;
+    memory->alloc = alloc;
+    alloc->users++;
     return 0;
 }
 
 cuda_result cuMemUnmap(cuda_ptr at, size_t bytes) {
     ENTER(cuMemUnmap);
     struct memory *memory = find(at);
-    if (!memory || memory->fd < 0 || memory->bytes != bytes)
+    if (!memory || !memory->alloc || memory->fd < 0 || memory->bytes != bytes)
         return STANDIN_INVALID_VALUE;
     standin_finish_all();
     if (mmap(memory->at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
         MAP_FAILED)
         abort();
+    leave(memory->alloc);
     memory->fd = -1;
     memory->accessible = false;
     return 0;
