@@ -184,6 +184,10 @@ def check_kernels(converts):
         check(peek(helper.load(1, "BF16", 2, b"abcd")) == b"abcd", "as stored needs no kernels")
         check(peek(helper.load(2, "I32", 1, b"abcd", target=F16)) == b"abcd", "integers need no kernels")
     if converts:
+        helper, facts = started(CKPTFS_STANDIN_FAIL="cuModuleGetFunction:3:500,cuModuleGetFunction:5:500")
+        with helper:  # both images lack one: none of their kernels is used
+            check(facts["converts"] == 0 and "cuModuleGetFunction ckpt_f16" in facts["lack"], facts)
+            refused(errno.EOPNOTSUPP, facts["lack"], helper.begin, 1, "F32", 1, 4, target=F16)
         for fail in ("cuModuleLoadData:1:222", "cuModuleGetFunction:3:500"):  # then the PTX is taken
             helper, facts = started(CKPTFS_STANDIN_FAIL=fail)
             with helper:
