@@ -7,17 +7,18 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-static int gather(const char *from, struct model *model, struct ckpt_err *err) {
+static int gather(
+    const char *from, const struct ckpt_write_options *options, struct model *model, struct ckpt_err *err) {
     struct stat st;
     if (stat(from, &st) < 0)
         return err_os(err, errno, "%s", from);
-    return S_ISDIR(st.st_mode) ? model_of_dir(from, model, err) : model_of_spec(from, model, err);
+    return S_ISDIR(st.st_mode) ? model_of_dir(from, options, model, err) : model_of_spec(from, model, err);
 }
 
 int ckpt_pack(
     const char *from, const char *to, const struct ckpt_write_options *options, struct ckpt_err *err) {
     struct model model = {0};
-    int rc = gather(from, &model, err);
+    int rc = gather(from, options, &model, err);
     if (!rc)
         rc = oam_write(to, &model, options, err);
     model_free(&model);

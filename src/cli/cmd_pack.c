@@ -26,10 +26,10 @@ const struct command cmd_pack = {
     .summary = "make an .oam of a description or of an extracted tree",
     .details =
         "FROM is a description in JSON, which names the files that hold the tensors' bytes (doc/pack.md), or a\n"
-        "directory as 'ckpt extract' writes it from an .oam, which may have been changed since. There the stored\n"
-        "bytes below raw/ count; the .npy of a tensor counts when its file below raw/ is not there. OUT is\n"
-        "replaced when the checkpoint is complete and on the disk, or not at all. Exit status 1 when FROM does\n"
-        "not describe what an .oam can hold.\n\n"
+        "directory as 'ckpt extract' writes it from an .oam, which may have been changed since. A tensor is there\n"
+        "twice, below raw/ and as an .npy: to change it, delete the file that is not meant; as long as both are\n"
+        "there they must agree. OUT is replaced when the checkpoint is complete and on the disk, or not at all.\n"
+        "Exit status 1 when FROM does not describe what an .oam can hold.\n\n"
         "  -q, --quiet  no progress\n",
     .run = run,
 };

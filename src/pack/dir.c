@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stored bytes are taken from raw/. Only a tensor that has no file there is taken from its .npy, which holds
- * the same bytes unless NumPy lacks the type or the tensor is quantized.
+ * Stored bytes are taken from raw/. A tensor that has no file there is taken from its .npy, which holds the
+ * same bytes unless NumPy lacks the type or the tensor is quantized. Where both are there they must agree:
+ * who changed one of them would not want the other to be written.
  */
 #include "pack/dir.h"
 
@@ -10,6 +11,7 @@
 #include "pack/files.h"
 #include "pack/moments.h"
 #include "pack/npy.h"
+#include "pack/twin.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -17,6 +19,7 @@
 struct dir {
     const char *path;
     struct model *model;
+    const struct ckpt_write_options *options;
 };
 
 static int path_of(const struct dir *dir, const char *name, char **ret_path, struct ckpt_err *err) {
@@ -63,10 +66,13 @@ static int find_tensor(
         return rc;
     if (!raw && !npy)
         return err_set(err, CKPT_E_INVAL, "it names neither a 'raw' nor an 'npy' file");
-    if (npy && !(raw && files_exists(raw)) && files_exists(npy))
+    bool array = npy && files_exists(npy);
+    if (array && !(raw && files_exists(raw)))
         return npy_data(npy, &item->tensor, &item->data, err);
     rc = files_data(raw ? raw : npy, &item->data, err);
-    return rc ? wrap_file(&item->tensor, err, rc) : 0;
+    if (rc)
+        return wrap_file(&item->tensor, err, rc);
+    return array ? twin_check(item, npy, dir->options, err) : 0;
 }
 
 /* ---- config and progress --------------------------------------------------------------------------------
@@ -191,8 +197,9 @@ static int read_optimizer(struct dir *dir, struct ckpt_err *err) {
     return rc ? err_wrap(err, rc, "%s", path) : 0;
 }
 
-int model_of_dir(const char *path, struct model *model, struct ckpt_err *err) {
-    struct dir dir = {path, model};
+int model_of_dir(
+    const char *path, const struct ckpt_write_options *options, struct model *model, struct ckpt_err *err) {
+    struct dir dir = {path, model, options};
     int rc = read_config(&dir, err);
     if (!rc)
         rc = read_progress(&dir, err);

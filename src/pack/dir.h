@@ -6,8 +6,10 @@
 
 #include "pack/model.h"
 
-/* path outlives the call. Errors: INVAL (malformed, files that do not fit each other), UNSUPPORTED (stored
- * bytes are missing and nothing can stand for them), IO, LIMIT, NOMEM, CHANGED. */
-int model_of_dir(const char *path, struct model *model, struct ckpt_err *err);
+/* path outlives the call. What is in the tree twice is compared, which reads all of it; options (NULL
+ * allowed) can stop that. Errors: INVAL (malformed, files that do not fit each other), UNSUPPORTED (stored
+ * bytes are missing and nothing can stand for them), IO, LIMIT, NOMEM, CHANGED, INTR. */
+int model_of_dir(
+    const char *path, const struct ckpt_write_options *options, struct model *model, struct ckpt_err *err);
 
 #endif

@@ -367,8 +367,13 @@ def check_arrays(folder):
     os.unlink(tree.at("tensors/sp.npy"))
     tree.refused("neither raw/ nor an array", 2, "raw/tensors/sp.bin", "96 stored bytes")
     write(tree.at("raw/tensors/sp.bin"), values)
-    write(tree.at("tensors/sp.npy"), b"not looked at")
-    tree.made("raw/ counts", other_values)
+    tree.made("raw/ alone", other_values)
+    for what, data in (("no array", b"x" * 200), ("another value", npy(values[:-1] + b"\0")), ("cut", npy(values)[:-1]),
+                       ("another type", npy(values, "<i4")), ("another shape", npy(values, shape=(4, 6)))):
+        write(tree.at("tensors/sp.npy"), data)
+        tree.refused("raw/ and an array: " + what, 1, "tensors/sp.npy")
+    write(tree.at("tensors/sp.npy"), npy(values))
+    tree.made("raw/ and an array that agree", other_values)
     tree = Tree(folder, "oam/write/transformer_adamw/expected.oam")
     array = read(tree.at("tensors/tok.weight.npy"))
     os.unlink(tree.at("raw/tensors/tok.weight.bin"))
@@ -379,6 +384,33 @@ def check_arrays(folder):
     tree.refused("Fortran order", 1, "Fortran")
     tree = Tree(folder, "oam/write/q4_q8_dense_mixed/expected.oam", "*.json", "tensors", "state", "optimizer")
     tree.refused("quantized values have no array", 2, "embed.weight", "q4")
+
+
+def changed(data, chance):
+    """One byte of an array's elements, and neither before nor after is it part of what may be a NaN."""
+    while True:
+        at = chance.randrange(128, len(data))
+        other = data[:at] + bytes([data[at] ^ 0x21]) + data[at + 1:]
+        word = 128 + (at - 128) // 4 * 4
+        words = [struct.unpack("<f", array[word:word + 4].ljust(4, b"\0"))[0] for array in (data, other)]
+        if not any(map(math.isnan, words)):
+            return other
+
+
+def check_twins(folder, seed):
+    """An array that was changed is not passed over, whatever the stored bytes are."""
+    chance = random.Random(seed)
+    for golden in ("oam/write/dtypes_all/expected.oam", "oam/write/q4_q8_dense_mixed/expected.oam"):
+        tree = Tree(folder, golden)
+        index = json.loads(read(tree.at("tensors.json")))
+        arrays = [row["npy"] for group in index.values() for row in group.values()]
+        moments = [name for name in ("optimizer/first_moment.npy",) if os.path.exists(tree.at(name))]
+        for name in arrays + moments:
+            data = read(tree.at(name))
+            write(tree.at(name), changed(data, chance))
+            tree.refused("%s was changed" % name, 1, name, "delete the file that is not meant")
+            write(tree.at(name), data)
+        tree.made("all arrays as they were")
 
 
 def check_broken_trees(folder):
@@ -450,6 +482,7 @@ def main():
         check_malformed(folder)
         check_edits(folder)
         check_arrays(folder)
+        check_twins(folder, seed)
         check_broken_trees(folder)
         check_targets(folder)
     return faults.finish(900)
