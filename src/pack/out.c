@@ -3,6 +3,7 @@
 
 #include "base/ovf.h"
 #include "hash/fnv1a.h"
+#include "pack/behind.h"
 #include "pack/fdio.h"
 #include "pack/replace.h"
 
@@ -10,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUFFER_BYTES OUT_ROOM_MAX
-#define BUFFER_ALIGN 4096
+#define ALIGN 4096                          /* of what goes around the page cache */
+#define BUFFER_BYTES (OUT_ROOM_MAX + ALIGN) /* a whole room behind what is left of a page */
 
 struct out {
     struct replace *replace;
@@ -23,7 +24,9 @@ struct out {
     size_t digested;  /* of these, counted in digest already */
     uint64_t digest;
     bool digesting;
-    uint8_t *buffer;
+    uint8_t *buffer;       /* that is filled */
+    uint8_t *other;        /* that may be on its way to the disk; NULL until the first one was full */
+    struct behind *behind; /* likewise */
 };
 
 int out_stop(const struct ckpt_write_options *options, struct ckpt_err *err) {
@@ -38,6 +41,8 @@ void out_tell(const struct ckpt_write_options *options, uint64_t done, uint64_t 
 }
 
 static void out_free(struct out *out) {
+    behind_free(out->behind);
+    free(out->other);
     free(out->buffer);
     free(out->path);
     free(out);
@@ -46,6 +51,8 @@ static void out_free(struct out *out) {
 void out_abandon(struct out *out) {
     if (!out)
         return;
+    behind_free(out->behind); /* before its file is closed */
+    out->behind = NULL;
     replace_abandon(out->replace);
     out_free(out);
 }
@@ -58,7 +65,7 @@ int out_begin(const char *path, uint64_t total, const struct ckpt_write_options 
     out->total = total;
     out->options = options;
     out->path = strdup(path);
-    out->buffer = aligned_alloc(BUFFER_ALIGN, BUFFER_BYTES);
+    out->buffer = aligned_alloc(ALIGN, BUFFER_BYTES);
     int rc = out->path && out->buffer ? replace_begin(path, &out->replace, err)
                                       : err_set(err, CKPT_E_NOMEM, "%s: no memory", path);
     if (rc)
@@ -85,9 +92,43 @@ static void digest_buffer(struct out *out) {
     out->digested = out->used;
 }
 
+static int begin_behind(struct out *out, struct ckpt_err *err) {
+    out->other = aligned_alloc(ALIGN, BUFFER_BYTES);
+    if (!out->other)
+        return err_set(err, CKPT_E_NOMEM, "%s: no memory", out->path);
+    return behind_new(replace_fd(out->replace), out->path, out->total, &out->behind, err);
+}
+
+/* Whole pages are written while the other buffer is filled, which starts with the rest. */
+static int hand_over(struct out *out, struct ckpt_err *err) {
+    size_t whole = out->used / ALIGN * ALIGN;
+    int rc = out->behind ? 0 : begin_behind(out, err);
+    if (!rc)
+        rc = behind_write(out->behind, out->flushed, out->buffer, whole, err);
+    if (rc)
+        return rc;
+    uint8_t *full = out->buffer;
+    out->buffer = out->other;
+    out->other = full;
+    out->used = out->digested = out->used - whole;
+    memcpy(out->buffer, full + whole, out->used);
+    out->flushed += whole;
+    out_tell(out->options, out->flushed, out->total);
+    return 0;
+}
+
+static int make_room(struct out *out, struct ckpt_err *err) {
+    digest_buffer(out);
+    int rc = out_stop(out->options, err);
+    return rc ? rc : hand_over(out, err);
+}
+
+/* All of it, to the last byte. */
 static int flush(struct out *out, struct ckpt_err *err) {
     digest_buffer(out);
     int rc = out_stop(out->options, err);
+    if (!rc && out->behind)
+        rc = behind_wait(out->behind, err);
     if (!rc)
         rc = write_at(out, out->flushed, out->buffer, out->used, err);
     if (rc)
@@ -99,7 +140,7 @@ static int flush(struct out *out, struct ckpt_err *err) {
 }
 
 int out_room(struct out *out, size_t len, uint8_t **ret_room, struct ckpt_err *err) {
-    int rc = len > BUFFER_BYTES - out->used ? flush(out, err) : 0;
+    int rc = len > BUFFER_BYTES - out->used ? make_room(out, err) : 0;
     if (!rc)
         *ret_room = out->buffer + out->used;
     return rc;
@@ -107,7 +148,7 @@ int out_room(struct out *out, size_t len, uint8_t **ret_room, struct ckpt_err *e
 
 int out_put_room(struct out *out, size_t len, struct ckpt_err *err) {
     out->used += len;
-    return out->used == BUFFER_BYTES ? flush(out, err) : 0;
+    return out->used == BUFFER_BYTES ? make_room(out, err) : 0;
 }
 
 /* Room for a piece of what is left: as much of `len` as the buffer has place for, but at least a byte. */
@@ -200,6 +241,8 @@ int out_commit(struct out *out, struct ckpt_err *err) {
         out_abandon(out);
         return rc;
     }
+    behind_free(out->behind); /* before its file is closed */
+    out->behind = NULL;
     rc = replace_commit(out->replace, err);
     out_free(out);
     return rc;

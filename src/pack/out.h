@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that is being written from its start to its end, with what all writers need on the way: a buffer,
- * the FNV-1a 64 of a stretch, progress, and a stop when the caller asks for one. Built on replace.h: the
+ * A file that is being written from its start to its end, with what all writers need on the way: buffers, of
+ * which one is written while the other is filled, the FNV-1a 64 of a stretch, progress, and a stop when the
+ * caller asks for one. Built on replace.h: the
  * target is replaced by out_commit or not at all.
  *
  * Threads: one at a time.
