@@ -308,14 +308,15 @@ def first_values(tensor, count=4):
     data = tensor.read(0, min(tensor.nbytes, count * (tensor.itemsize or 1)))
     letter = {"<f8": "d", "<f4": "f", "<f2": "e"}.get(tensor.numpy_word)
     if letter:
-        return " ".join("%.9g" % value for value in struct.unpack("<%d%s" % (len(data) // tensor.itemsize, letter), data))
+        values = struct.unpack("<%d%s" % (len(data) // tensor.itemsize, letter), data)
+        return " ".join("%.9g" % value for value in values)
     return data.hex(" ")
 
 
 def main():
     parser = argparse.ArgumentParser(description="Shows a tensor that ckptfs holds on a GPU.")
     parser.add_argument("file", metavar="FILE.json", help="below gpu/tensors of the mount")
-    parser.add_argument("--check", metavar="NPY", help="compare it with this file: tensors/NAME.npy or raw/tensors/NAME.bin")
+    parser.add_argument("--check", metavar="NPY", help="compare it with tensors/NAME.npy or raw/tensors/NAME.bin")
     words = parser.parse_args()
     try:
         with open(words.file) as tensor:

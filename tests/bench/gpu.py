@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the way onto a GPU costs: a tensor of 4 times BENCH_MB beside a plain copy of as many bytes from pinned memory, a
-second opener, and the kernels beside a copy on the device. Files are sparse and in the page cache.
+"""What the way onto a GPU costs: a tensor of 4 times BENCH_MB beside a plain copy of as many bytes from pinned memory,
+a second opener, and the kernels beside a copy on the device. Files are sparse and in the page cache.
 
 Where there is no device nothing is measured. With the tests' stand-in for the driver everything is done once, and no
 figure is shown: host memory says nothing about devices."""

@@ -126,7 +126,8 @@ def both(path, *rest):
 
 def check_programs(helper, facts, share):
     good, bad = write("good.npy", npy("<f4", [2, 3], VALUES)), write("bad.npy", npy("<f4", [2, 3], VALUES[:-1] + b"?"))
-    long, short = write("long.npy", npy("<f4", [2, 3], VALUES + b"?")), write("short.npy", npy("<f4", [2, 3], VALUES[:-1]))
+    long = write("long.npy", npy("<f4", [2, 3], VALUES + b"?"))
+    short = write("short.npy", npy("<f4", [2, 3], VALUES[:-1]))
     with shared(helper, facts, "F32", [2, 3], VALUES, share, 6) as path:
         for words in both(path, good):
             code, out, error = run(words)
@@ -222,7 +223,8 @@ def check_leaks(module, helper, facts, share):
             got = attempt(module, path)
             del os.environ["CKPTFS_STANDIN_FAIL"]
             undone = open_files() == before or call in ("cuIpcCloseMemHandle", "cuMemRelease", "cuMemUnmap")
-            check(isinstance(got, module.GpuError) and SAYS.get(call, call) in str(got) and undone, call, got, before, open_files())
+            told = isinstance(got, module.GpuError) and SAYS.get(call, call) in str(got)
+            check(told and undone, call, got, before, open_files())
             before = open_files()
         check(attempt(module, path) == VALUES, "after all that failed")
 
@@ -274,7 +276,8 @@ def check_kinds(module, helper, facts):
     wide = write("wide.npy", npy("<f4", [2], b"\0\0\x80\x3f\0\0\x00\xc0"))
     with shared(helper, facts, "BF16", [2], b"\x80\x3f\x00\xc0", IPC, 2) as path:
         check(run(both(path, wide)[1])[0] == 0, "BF16 widened")
-        check(run(both(path, write("wide.npy", npy("<f4", [2], b"\0\0\x80\x3f\1\0\x00\xc0")))[1])[0] == 1, "BF16 differs")
+        other = write("wide.npy", npy("<f4", [2], b"\0\0\x80\x3f\1\0\x00\xc0"))
+        check(run(both(path, other)[1])[0] == 1, "BF16 differs")
     with shared(helper, facts, "F8_E5M2", [2], b"\1\2", IPC, 2) as path:
         code, _, error = run(both(path, wide)[1])
         check(code == 2 and "raw/tensors" in error, code, error)

@@ -23,7 +23,8 @@ SEEN_AS_STORED = ("F8_", "F4", "F6_")
 
 def run(words):
     leaks = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}  # the example leaves them to exit
-    done = subprocess.run(words, env=talk.environment(**leaks), capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(words, env=talk.environment(**leaks), capture_output=True, text=True, check=False,
+                          timeout=120)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -54,6 +55,20 @@ def check_file(source, share):
     return seen
 
 
+def check_other_pids():
+    """A descriptor can be had where processes have other numbers, as in a container."""
+    elsewhere = ["unshare", "--fork", "--pid", "--mount-proc"]
+    if subprocess.run(elsewhere + ["true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        print("other PID namespaces are not tested: unshare is not allowed")
+        return
+    with lib.mounted(os.path.join(lib.GOLDEN, "oam/quantized/small_q8.oam"), "gpu", "gpu_share=fd") as mount:
+        name = min(os.listdir(mount + "/gpu/tensors"))[:-len(".json")]
+        path, other = "%s/gpu/tensors/%s.json" % (mount, name), "%s/tensors/%s.npy" % (mount, name)
+        for words in ([sys.executable, MODULE, path, "--check", other], [EXAMPLE, path, other]):
+            code, said = run(elsewhere + words)
+            lib.want(code == 0 and "equal" in said, "in another PID namespace: %s: %d %s", words, code, said)
+
+
 def check_damage():
     """A tensor whose bytes are damaged does not open, and the programs say so."""
     source = lib.copy(os.path.join(lib.GOLDEN, "oam/quantized/small_q4.oam"), "damaged.oam")
@@ -70,7 +85,8 @@ def check_damage():
         path = mount + "/gpu/tensors/" + name + ".json"
         for words in ([sys.executable, MODULE, path], [EXAMPLE, path]):
             code, said = run(words)
-            lib.want(code == 2 and "Input/output error" in said and "Traceback" not in said, "%s: %d %s", words, code, said)
+            told = "Input/output error" in said and "Traceback" not in said
+            lib.want(code == 2 and told, "%s: %d %s", words, code, said)
 
 
 def main():
@@ -83,6 +99,7 @@ def main():
         for share in "ipc", "fd":
             seen |= check_file(os.path.join(lib.GOLDEN, name), share)
     lib.want({"F32", "BF16", "F16", "I64", "BOOL"} <= seen, "too few types: %s", seen)
+    check_other_pids()
     check_damage()
     lib.finish()
 

@@ -67,7 +67,8 @@ def many_floats():
 
 def quantized(encoding, elements):
     blocks = (elements + 31) // 32
-    scales = [RANDOM.choice(HARD) | RANDOM.getrandbits(1) << 31 if i % 3 else RANDOM.getrandbits(32) for i in range(blocks)]
+    scales = [RANDOM.choice(HARD) | RANDOM.getrandbits(1) << 31 if i % 3 else RANDOM.getrandbits(32)
+              for i in range(blocks)]
     integers = RANDOM.getrandbits(8 * blocks * (16 if encoding == Q4 else 32))
     return integers.to_bytes(blocks * (16 if encoding == Q4 else 32), "little") + struct.pack("<%dI" % blocks, *scales)
 

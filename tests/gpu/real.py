@@ -25,7 +25,8 @@ def device():
 def run(test):
     places = [os.path.abspath(os.path.join(os.environ.get(dir, "."), test)) for dir in ("builddir", "srcdir")]
     path = next((place for place in places if os.path.exists(place)), places[0])
-    done = subprocess.run([path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+    done = subprocess.run([path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          check=False)
     word = {0: "PASS", 77: "SKIP"}.get(done.returncode, "FAIL")
     print("%s: %s" % (word, test), flush=True)
     if word != "PASS":
