@@ -425,7 +425,8 @@ struct ckpt_gpu_place {
     uint64_t bytes;      /* of the block */
 };
 
-/* Where a parameter's block is. Errors: INVAL (another memory, no block), GPU. */
+/* Where a parameter's block is, until the next ckpt_store_load: who opened its handle closes it before that.
+ * Errors: INVAL (another memory, no block), GPU. */
 int ckpt_gpu_place(const struct ckpt_memory *memory, const void *block, struct ckpt_gpu_place *ret_place,
     struct ckpt_err *err);
 

@@ -11,6 +11,7 @@
  */
 #include <dlfcn.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,11 +191,19 @@ static uint64_t map_descriptor(const char *json, int device) {
     return at;
 }
 
-static uint64_t map(const char *json, int device) {
+static bool is_descriptor(const char *json) {
     char share[8];
     text(json, "share", share, sizeof share);
-    uint64_t base = strcmp(share, "fd") ? open_handle(json) : map_descriptor(json, device);
-    return base + number(json, "offset");
+    return !strcmp(share, "fd");
+}
+
+/* Copies the tensor to the host. A handle must be closed before the file: its memory may be freed then. */
+static void copy(const char *json, int device, void *values, size_t bytes) {
+    bool fd = is_descriptor(json);
+    uint64_t base = fd ? map_descriptor(json, device) : open_handle(json);
+    CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), values, base + number(json, "offset"), bytes);
+    if (!fd)
+        CALL(cuIpcCloseMemHandle, (uint64_t), base);
 }
 
 /* ---- the values -------------------------------------------------------------------------------------- */
@@ -241,7 +250,7 @@ int main(int argc, char **argv) {
     if (!values)
         die("no memory for %zu bytes", bytes);
     if (bytes)
-        CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), values, map(json, device), bytes);
+        copy(json, device, values, bytes);
     printf("%s, %zu bytes on device %d\n", dtype, bytes, device);
     show(values, bytes, dtype);
     int rc = argc == 3 ? compare(values, bytes, argv[2]) : 0;

@@ -174,7 +174,7 @@ CALLS = {IPC: ["cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid", "
                "cuDevicePrimaryCtxRelease"],
          FD: ["cuMemImportFromShareableHandle", "cuMemAddressReserve", "cuMemMap", "cuMemSetAccess", "cuMemUnmap",
               "cuMemAddressFree", "cuMemRelease"]}
-NOT_IN_C = ["cuCtxPushCurrent", "cuIpcCloseMemHandle", "cuCtxPopCurrent", "cuDevicePrimaryCtxRelease", "cuMemUnmap",
+NOT_IN_C = ["cuCtxPushCurrent", "cuCtxPopCurrent", "cuDevicePrimaryCtxRelease", "cuMemUnmap",
             "cuMemAddressFree"]
 
 
