@@ -143,6 +143,7 @@ static int compare_ranges(const struct diff_side sides[2], const struct range at
         if (!rc)
             rc = read_side(&sides[1], at[1].off + done, buf + PIECE, (size_t)len, err);
         same = !rc && memcmp(buf, buf + PIECE, (size_t)len) == 0;
+        out_tell(options, done + len, at[0].len);
     }
     *ret_same = same;
     return rc;

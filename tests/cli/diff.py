@@ -293,10 +293,14 @@ def changed_model(work, name, edit):
 
 
 def flip(path, at):
+    """One bit of what is stored; its array, which would contradict it, goes."""
     data = bytearray(content(path))
     data[at] ^= 0x80
     with open(path, "wb") as stream:
         stream.write(data)
+    array = path.replace("/raw/", "/").replace(".bin", ".npy")
+    if os.path.exists(array):
+        os.remove(array)
 
 
 def set_member(path, key, value):

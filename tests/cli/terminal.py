@@ -72,15 +72,24 @@ def check_progress(faults, folder):
     faults.check(code == 0 and got == b"" and out == b"accepted\n", "verify -q: %d %r %r" % (code, got, out))
     code, out, err = ckpt("verify", path)
     faults.check(code == 0 and err == "", "progress in a pipe: %r" % err)
+    for command in (["extract", path, os.path.join(folder, "out"), "envelope/payload.bin"], ["diff", path, path]):
+        code, got, out = on_terminal(command, "stderr")
+        faults.check(code == 0 and out == b"" and b" %" in got and got.endswith(ERASE),
+                     "%s: exit %d, %r" % (command[0], code, got))
+    code, got, out = on_terminal(["diff", "-q", path, path], "stderr")
+    faults.check(code == 0 and got == b"" and out == b"", "diff -q: %d %r %r" % (code, got, out))
 
 
 def check_stop(faults, folder):
     path = os.path.join(folder, "endless.ckpt")
     sealed_zeros(path, 4096, 64 << 20)  # 256 GB: minutes, if it did not stop
     for number in (signal.SIGINT, signal.SIGTERM):
-        code, got, out = on_terminal(["verify", path], "stderr", number)
-        faults.check(code == 128 + number and out == b"", "signal %d: exit %d, %r" % (number, code, out))
-        faults.check(ERASE in got, "signal %d leaves the progress: %r" % (number, got))
+        for command in (["verify", path], ["extract", path, os.path.join(folder, "none")], ["diff", path, path]):
+            code, got, out = on_terminal(command, "stderr", number)
+            faults.check(code == 128 + number and out == b"", "%s, signal %d: exit %d, %r" % (
+                command[0], number, code, out))
+            faults.check(ERASE in got, "%s, signal %d leaves the progress: %r" % (command[0], number, got))
+    faults.check(not any("none" in name for name in os.listdir(folder)), "a stopped extract leaves something")
 
 
 def check_names(faults, folder):
@@ -90,6 +99,12 @@ def check_names(faults, folder):
     faults.check(code == 0 and b"tensors/w\\302\\205\\302\\23331m\xc3\xa9.npy" in got, "ls on a terminal: %r" % got)
     code, out, _ = ckpt("ls", path)
     faults.check(code == 0 and b"tensors/w\xc2\x85\xc2\x9b31m\xc3\xa9.npy\n" in out, "ls in a pipe: %r" % out)
+    other = os.path.join(folder, "other.safetensors")
+    named_tensor(other, "v")
+    code, got, _ = on_terminal(["diff", path, other], "stdout")
+    faults.check(code == 1 and b"tensors/w\\302\\205\\302\\23331m\xc3\xa9  U8" in got, "diff on a terminal: %r" % got)
+    code, out, _ = ckpt("diff", path, other)
+    faults.check(code == 1 and b"tensors/w\xc2\x85\xc2\x9b31m\xc3\xa9  U8" in out, "diff in a pipe: %r" % out)
 
 
 def main():
