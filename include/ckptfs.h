@@ -267,8 +267,8 @@ struct ckpt_write_options {
  * out as the tree of an .oam. Byte for byte what the format's reference writer makes of the same model, so
  * that extracting and packing gives the file back. Everything is checked before anything is written. Data
  * is streamed: it may be larger than memory.
- * Errors besides those of all writers: INVAL (the description is malformed, or no .oam can hold the model;
- * err->words are the reference writer's), UNSUPPORTED (a tensor's stored bytes are missing, and its .npy
+ * Errors besides those of all writers: INVAL (the description is malformed, files of the directory do not
+ * agree, or no .oam can hold the model; err->words are then the reference writer's), UNSUPPORTED (a tensor's stored bytes are missing, and its .npy
  * cannot stand for them), LIMIT, CHANGED (a file was written to meanwhile).
  */
 int ckpt_pack(

@@ -47,7 +47,7 @@ def refused(source):
         stream.write(b"old")
     with lib.mounted(source):
         code, message = ckpt("pack", lib.MOUNT, OUT)
-    lib.want(code == 2 and "Input/output error" in message and "raw/tensors/" in message,
+    lib.want(code == 2 and "Input/output error" in message and "tok.weight" in message,
              "a damaged mount: exit %d: %s", code, message)
     lib.want(lib.read(OUT) == b"old", "a damaged mount: the target changed")
 
