@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every kind of tensor through ckptfs-gpu, read back by another process: the values of the .npy views, bit for bit (NaNs
 are NaNs). With CKPTFS_TEST_GPU=real on this machine's device, else on the stand-in."""
+import functools
 import os
 import random
 import struct
@@ -9,7 +10,6 @@ import sys
 
 sys.path.insert(0, os.path.join(os.environ.get("srcdir", "."), "tests"))
 sys.dont_write_bytecode = True
-import numpy
 import expected_tree
 import talk
 from talk import BF16, BITS, DENSE, DTYPES, F16, F32, FD, HALF, IPC, Q4, Q8, STORED, Helper, peek
@@ -27,39 +27,56 @@ def check(holds, *words):
         print("fault:", *words)
 
 
+def words(data, size=4):
+    """Little-endian numbers of 2 or 4 bytes."""
+    return struct.unpack("<%d%s" % (len(data) // size, {2: "H", 4: "I"}[size]), data)
+
+
+def f16_as_f32(half):
+    if half & 0x7c00 == 0x7c00:
+        return (half & 0x8000) << 16 | 0x7f800000 | (half & 0x3ff) << 13
+    return words(struct.pack("<f", struct.unpack("<e", struct.pack("<H", half))[0]))[0]
+
+
+def f32_as_f16(word):
+    """Rounded to nearest even, by Python."""
+    try:
+        return words(struct.pack("<e", struct.unpack("<f", struct.pack("<I", word))[0]), 2)[0]
+    except OverflowError:
+        return word >> 16 & 0x8000 | 0x7c00
+
+
+def f32_as_bf16(word):
+    return word + 0x7fff + (word >> 16 & 1) >> 16 & 0xffff
+
+
+@functools.lru_cache(maxsize=4)
 def as_f32(dtype, encoding, data, elements):
     """The .npy view's values as float32 words, by the independent reader."""
     if encoding != DENSE:
-        data = expected_tree.dequantize({Q4: "q4", Q8: "q8"}[encoding], data, elements)
-    elif dtype == "F16":
-        return numpy.frombuffer(data, "<f2").astype("<f4").view("<u4")
-    elif dtype != "F32":
-        data = expected_tree.widen(dtype, data)
-    return numpy.frombuffer(data, "<u4")
+        return words(expected_tree.dequantize({Q4: "q4", Q8: "q8"}[encoding], data, elements))
+    if dtype == "F16":
+        return tuple(f16_as_f32(half) for half in words(data, 2))
+    return words(data if dtype == "F32" else expected_tree.widen(dtype, data))
 
 
-def narrowed(words, target):
-    """float32 words to the target's, rounded to nearest even; NaNs as they come."""
-    if target == F32:
-        return words
-    if target == F16:
-        with numpy.errstate(over="ignore", invalid="ignore"):
-            return words.view("<f4").astype("<f2").view("<u2")
-    wide = words.astype(numpy.uint64)
-    return ((wide + 0x7fff + (wide >> 16 & 1)) >> 16 & 0xffff).astype("<u2")
-
-
-def nans(words, target):
+def is_nan(word, target):
     exponent = {F32: 0x7f800000, F16: 0x7c00, BF16: 0x7f80}[target]
-    return (words & (2 * exponent - 1 | exponent)) % (2 ** {F32: 31, F16: 15, BF16: 15}[target]) > exponent
+    return word & {F32: 0x7fffffff}.get(target, 0x7fff) > exponent
 
 
-def same(got, want, target, was_nan):
+@functools.lru_cache(maxsize=4)
+def expected(dtype, encoding, data, elements, target):
+    """What the device should hold: words of the target, None for any NaN."""
+    narrow = {F32: lambda word: word, F16: f32_as_f16, BF16: f32_as_bf16}[target]
+    return [None if is_nan(word, F32) else narrow(word) for word in as_f32(dtype, encoding, data, elements)]
+
+
+def same(got, want, target):
     """Bit for bit, but for NaNs."""
-    got = numpy.frombuffer(got, "<u4" if target == F32 else "<u2")
-    if len(got) != len(want):
-        return False
-    return bool((nans(got, target) == was_nan).all() and (got == want)[~was_nan].all())
+    got = words(got, 4 if target == F32 else 2)
+    return len(got) == len(want) and all(
+        one == other if other is not None else is_nan(one, target) for one, other in zip(got, want))
 
 
 def random_bytes(count):
@@ -71,14 +88,14 @@ def all_values(dtype):
     bits = BITS[dtype]
     if bits <= 16:
         return b"".join(value.to_bytes(bits // 8, "little") for value in range(1 << bits))
-    words = [RANDOM.getrandbits(32) for _ in range(30000)]
+    many = [RANDOM.getrandbits(32) for _ in range(30000)]
     for half in range(0, 0x8000, 7):  # around each float16, and half way between it and the next
-        word = int(numpy.frombuffer(struct.pack("<H", half), "<f2").astype("<f4").view("<u4")[0])
-        words += [word + delta & 0xffffffff for delta in (0, 1, 0xfff, 0x1000, 0x1001)]
-    words += [word << 16 | low for word in range(0x3f80, 0x3f90) for low in (0, 1, 0x7fff, 0x8000, 0x8001, 0xffff)]
-    words += [1, 0x7fffff, 0x800000, 0x7f7fffff, 0x7f800000, 0x7f800001, 0x477fefff, 0x477ff000, 0x33000000, 0x33000001]
-    words += [word ^ 0x80000000 for word in words]
-    return struct.pack("<%dI" % len(words), *words)
+        word = f16_as_f32(half)
+        many += [word + delta & 0xffffffff for delta in (0, 1, 0xfff, 0x1000, 0x1001)]
+    many += [word << 16 | low for word in range(0x3f80, 0x3f90) for low in (0, 1, 0x7fff, 0x8000, 0x8001, 0xffff)]
+    many += [1, 0x7fffff, 0x800000, 0x7f7fffff, 0x7f800000, 0x7f800001, 0x477fefff, 0x477ff000, 0x33000000, 0x33000001]
+    many += [word ^ 0x80000000 for word in many]
+    return struct.pack("<%dI" % len(many), *many)
 
 
 def quantized(encoding, elements):
@@ -102,9 +119,8 @@ def check_tensor(helper, dtype, encoding, elements, data, target, share, piece=N
     if not converts or (encoding == DENSE and dtype == ("", "F32", "F16", "BF16")[target]):
         check(there == dtype and got == data, what)
     else:
-        words = as_f32(dtype, encoding, data, elements)
         check(there == ("F32", "F16", "BF16")[result - 1], what, there)
-        check(same(got, narrowed(words, result), result, nans(words, F32)), what)
+        check(same(got, expected(dtype, encoding, data, elements, result), result), what)
     check(helper.release(7) >= 0, what)
 
 
