@@ -105,7 +105,7 @@ struct ckpt_gpu_options {
     const char *tensors; /* patterns as in fnmatch(3) for tensor names, ':' in between; all of them */
     /* Bytes for tensors, each rounded up to 256, those over 1 MiB to 2 MiB. What nobody uses any more stays
      * until others need the room. budget is looked at when limited is true: 0 keeps nothing and limits
-     * nothing. Default: nine tenths of what is free when the helper starts. */
+     * nothing. Default: nine tenths of what the device has. */
     bool limited;
     uint64_t budget;
     enum ckpt_gpu_dtype dtype;

@@ -53,7 +53,7 @@ static const struct option_row word_rows[] = {
     {"gpu=", NULL, OPTION_TEXT, AT(gpu_device), 0, "a number, GPU-UUID or PCI id", NULL},
     {"gpu_tensors=", NULL, OPTION_TEXT, AT(gpu_tensors), 0, "GLOB[:GLOB]", "only tensors whose names match (default: all)"},
     {"gpu_budget=", NULL, OPTION_SIZE, AT(gpu_budget), 0, "SIZE",
-        "device memory, unused tensors included; 0: keep none (default: 9/10 of what is free)"},
+        "device memory, unused tensors included; 0: keep none (default: 9/10 of the device)"},
     {"gpu_dtype=", NULL, OPTION_CHOICE, AT(gpu_dtype), 0, "stored|f32|f16|bf16", "what floats become there (default: stored)"},
     {"gpu_share=", NULL, OPTION_CHOICE, AT(gpu_share), 0, "ipc|fd", "by IPC handle (default) or file descriptor"},
     {.name = "ro"}, {.name = "rw"}, {.name = "nodev"}, {.name = "dev"}, {.name = "nosuid"}, {.name = "suid"},

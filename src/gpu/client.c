@@ -22,7 +22,8 @@ struct gpu_loan {
 /* ---- making and freeing ------------------------------------------------------------------------------ */
 
 static int copy_texts(struct gpu_setup *setup) {
-    setup->helper = strdup(setup->helper);
+    char *helper = realpath(setup->helper, NULL); /* the daemon goes to another directory */
+    setup->helper = helper ? helper : strdup(setup->helper);
     setup->device = strdup(setup->device);
     setup->sockets = strdup(setup->sockets);
     return setup->helper && setup->device && setup->sockets ? 0 : CKPT_E_NOMEM;

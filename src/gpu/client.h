@@ -22,7 +22,7 @@ struct gpu_setup {
     const char *sockets;         /* where the directory of the socket is made */
     enum gpu_target target;
     enum gpu_share share;
-    bool limited; /* budget counts; else nine tenths of what is free at the start */
+    bool limited; /* budget counts; else nine tenths of what the device has */
     uint64_t budget;
     int start_ms, reply_ms; /* deadlines */
     struct ckpt_log log;

@@ -67,21 +67,22 @@ bool process_is_gone(const struct process *process) {
     return poll(&at, 1, 0) == 1 && (at.revents & POLLHUP);
 }
 
-/* False when it has not ended in time. Without a descriptor for it (before Linux 5.3) time does not count. */
-static bool await_end(pid_t pid, int *ret_status) {
+/* As waitpid: 0 when it has not ended in time. Without a descriptor for it (before Linux 5.3) time does not
+ * count. */
+static pid_t await_end(pid_t pid, int *ret_status) {
     struct pollfd at = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
     int ready = 1;
+    pid_t ended;
     if (at.fd >= 0) {
         do
             ready = poll(&at, 1, END_MS);
         while (ready < 0 && errno == EINTR);
         close(at.fd);
     }
-    pid_t ended;
     do
         ended = waitpid(pid, ret_status, ready == 0 ? WNOHANG : 0);
     while (ended < 0 && errno == EINTR);
-    return ended == pid;
+    return ended;
 }
 
 void process_end(struct process *process, char how[64]) {
@@ -89,8 +90,11 @@ void process_end(struct process *process, char how[64]) {
     if (!process->pid)
         return;
     kill(process->pid, SIGKILL);
-    if (!await_end(process->pid, &status))
+    pid_t ended = await_end(process->pid, &status);
+    if (ended == 0)
         snprintf(how, 64, "process %d cannot be killed", (int)process->pid);
+    else if (ended < 0) /* we were started with SIGCHLD ignored */
+        snprintf(how, 64, "nobody knows how");
     else if (WIFSIGNALED(status))
         snprintf(how, 64, "signal %d", WTERMSIG(status));
     else

@@ -112,7 +112,7 @@ static void start(struct gpu *gpu) {
     const struct gpu_device *device = &gpu->session.device;
     gpu->memory = (struct gpu_memory){.total = device->total, .free = device->free};
     gpu->shelf.keep = !gpu->setup.limited || gpu->setup.budget;
-    gpu->shelf.budget = !gpu->setup.limited ? device->free / 10 * 9
+    gpu->shelf.budget = !gpu->setup.limited ? device->total / 10 * 9
                         : gpu->setup.budget ? gpu->setup.budget
                                             : UINT64_MAX;
     gpu->up = gpu->fresh = true;

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import signal
+import subprocess
 
 import mounting
 from mounting import REAL, error_of, fail, lib, path
@@ -162,6 +163,24 @@ def check_killed():
         want_good("killed")
 
 
+def check_ignored_children():
+    """Whoever started the daemon ignores SIGCHLD, and so nobody can tell how a helper ended."""
+    done = subprocess.run([lib.CKPTFS, "-o", "gpu,log=" + lib.path("log"), SOURCE, lib.MOUNT], check=False,
+                          preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    lib.want(done.returncode == 0, "does not mount without SIGCHLD: exit code %d", done.returncode)
+    lib.want(mounting.content("a")[1] == A, "without SIGCHLD: a")
+    pid = mounting.daemon()
+    for helper in mounting.helpers(pid):
+        os.kill(helper, signal.SIGKILL)
+        mounting.await_end(helper, "without SIGCHLD")
+    lib.want(mounting.content("b")[1] == B, "without SIGCHLD: b")
+    lines = mounting.log()
+    lib.want(len(lines) == 1 and "nobody knows how" in lines[0], "without SIGCHLD: %s", lines)
+    want_good("without SIGCHLD")
+    os.kill(pid, signal.SIGTERM)
+    mounting.await_end(pid, "without SIGCHLD")
+
+
 def check_killed_while_loading():
     with mounting.mounted(SOURCE, what="killed while loading"):
         mounting.device()
@@ -249,7 +268,8 @@ def check_damage():
     shutil.copyfile(golden, damaged)
 
 
-checks = [check_no_helper, check_no_driver, check_no_device, check_killed, check_nonsense, check_damage]
+checks = [check_no_helper, check_no_driver, check_no_device, check_killed, check_nonsense, check_damage,
+          check_ignored_children]
 if not REAL:
     checks += [check_late_driver, check_calls, check_hangs, check_hanging_release, check_killed_while_loading]
 for check in checks:

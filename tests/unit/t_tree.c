@@ -165,6 +165,11 @@ START_TEST(the_paths_are_those_of_the_contract) {
 }
 END_TEST
 
+static bool is_dynamic(struct world *world, uint64_t dir, const char *name) {
+    return !strcmp(name, "verify.json") || !strcmp(name, "device.json") ||
+           dir == world_find(world, "gpu/tensors");
+}
+
 /* stat, entry and lookup say the same of every inode, each inode has one place, and link counts add up. */
 static void check_directory(struct world *world, uint64_t dir, bool *seen) {
     struct ckpt_stat stat, self;
@@ -177,7 +182,7 @@ static void check_directory(struct world *world, uint64_t dir, bool *seen) {
                     !tree_stat(world->tree, entry.stat.ino, &stat, NULL) && stat.ino == entry.stat.ino &&
                     stat.size == entry.stat.size && stat.parent == dir &&
                     !tree_lookup(world->tree, dir, entry.name, &stat, NULL) && stat.ino == entry.stat.ino &&
-                    stat.kind == entry.stat.kind && stat.dynamic == !strcmp(entry.name, "verify.json") &&
+                    stat.kind == entry.stat.kind && stat.dynamic == is_dynamic(world, dir, entry.name) &&
                     (stat.kind == CKPT_DIR || stat.nlink == 1);
         if (!good)
             ck_abort_msg("'%s', inode %llu", entry.name, (unsigned long long)entry.stat.ino);
@@ -431,6 +436,133 @@ START_TEST(many_tensors_are_found_at_once) {
 }
 END_TEST
 
+/* ---- gpu/ -------------------------------------------------------------------------------------------------
+ */
+
+/* A device that refuses "q" and has all but "packed". */
+struct pretence {
+    unsigned held, let_go;
+    const struct tensor *last;
+};
+
+static bool pretend_selects(void *arg, const struct tensor *tensor) {
+    (void)arg;
+    return strcmp(tensor->name, "packed") != 0;
+}
+
+static int pretend_describe(
+    void *arg, const struct ckpt_cancel *cancel, char **ret_text, struct ckpt_err *err) {
+    (void)arg, (void)cancel, (void)err;
+    *ret_text = strdup("a device\n");
+    return 0;
+}
+
+static int pretend_load(void *arg, const struct tensor *tensor, const struct ckpt_cancel *cancel,
+    char **ret_text, void **ret_hold, struct ckpt_err *err) {
+    struct pretence *pretence = arg;
+    (void)cancel;
+    pretence->last = tensor;
+    if (!strcmp(tensor->name, "q"))
+        return err_set(err, CKPT_E_GPU, "no room");
+    pretence->held++;
+    *ret_text = strdup(tensor->name);
+    *ret_hold = &pretence->held;
+    return 0;
+}
+
+static void pretend_let_go(void *arg, void *hold) {
+    struct pretence *pretence = arg;
+    ck_assert_ptr_eq(hold, &pretence->held);
+    pretence->let_go++;
+}
+
+static struct pretence pretence;
+static const struct tree_device device = {
+    &pretence, pretend_selects, pretend_describe, pretend_load, pretend_let_go};
+
+static struct world *world_with_device(void) {
+    struct world *world = some_of_everything();
+    pretence = (struct pretence){0};
+    world->device = &device;
+    world_build(world);
+    return world;
+}
+
+START_TEST(a_device_has_a_file_for_each_tensor_it_selects) {
+    struct world *world = world_with_device();
+    struct buf got = {0}, want = {0};
+    char file[CKPT_NAME_MAX + 1];
+    tree_file_name(long_name, strlen(long_name), ".json", file);
+    list(world, world_find(world, "gpu"), "", &got);
+    buf_printf(&want,
+        "device.json\ntensors/\ntensors/w.json\ntensors/%%2E.%%2Fetc%%2Fpasswd.json\ntensors/q.json\n"
+        "tensors/.json\ntensors/%s\ntensors/last.json\n",
+        file);
+    ck_assert_str_eq(buf_cstr(&got), buf_cstr(&want));
+    ck_assert_uint_eq(world_find(world, "gpu/tensors/packed.json"), 0);
+    ck_assert_uint_eq(world_find(world, "gpu/tensors/w.npy"), 0);
+    ck_assert_uint_eq(world_stat(world, "gpu").nlink, 3);
+    bool *seen = calloc(tree_count(world->tree) + 1, sizeof *seen);
+    seen[1] = true;
+    check_directory(world, 1, seen);
+    for (uint64_t i = 1; i <= tree_count(world->tree); i++)
+        ck_assert(seen[i]);
+    ck_assert_ptr_null(pretence.last); /* all this loads nothing */
+    free(seen);
+    buf_free(&got);
+    buf_free(&want);
+    world_free(world);
+}
+END_TEST
+
+START_TEST(opening_loads_and_closing_lets_go) {
+    struct world *world = world_with_device();
+    struct ckpt_stat stat = world_stat(world, "gpu/tensors/last.json");
+    struct tree_file *file;
+    char bytes[16];
+    size_t len;
+    ck_assert(stat.dynamic && !stat.size && stat.kind == CKPT_FILE);
+    ck_assert_int_eq(tree_open(world->tree, stat.ino, &file, NULL, NULL), 0);
+    ck_assert_ptr_eq(pretence.last, &weights[6]);
+    ck_assert_uint_eq(tree_file_size(file), 4);
+    ck_assert_int_eq(tree_read(file, 1, bytes, sizeof bytes, &len, NULL, NULL), 0);
+    ck_assert(len == 3 && !memcmp(bytes, "ast", 3) && !pretence.let_go);
+    tree_close(file);
+    ck_assert_uint_eq(pretence.let_go, 1);
+    ck_assert_int_eq(world_fault(world, "gpu/tensors/q.json").code, CKPT_E_GPU);
+    ck_assert_uint_eq(pretence.let_go, 1);
+    struct buf text = world_cat(world, "gpu/device.json");
+    ck_assert_str_eq(text.bytes, "a device\n");
+    buf_free(&text);
+    world_free(world);
+}
+END_TEST
+
+/* 251 bytes fit before ".npy", but not before ".json". */
+START_TEST(names_that_only_fit_without_json_are_cut) {
+    static char fits[251], passes[252];
+    struct world *world = some_of_everything();
+    memset(fits, 'a', sizeof fits - 1);
+    memset(passes, 'b', sizeof passes - 1);
+    weights[0] = world_tensor(fits, DTYPE_U8, ENCODING_DENSE, four, 1, 0);
+    weights[2] = world_tensor(passes, DTYPE_U8, ENCODING_DENSE, four, 1, 24);
+    pretence = (struct pretence){0};
+    world->device = &device;
+    world_build(world);
+    for (unsigned i = 0; i < 3; i += 2) {
+        char path[CKPT_NAME_MAX + 20] = "gpu/tensors/";
+        tree_file_name(weights[i].name, weights[i].name_len, ".json", path + strlen(path));
+        struct buf text = world_cat(world, path);
+        ck_assert_str_eq(text.bytes, weights[i].name);
+        buf_free(&text);
+        ck_assert_uint_eq(strlen(path), strlen("gpu/tensors/") + (i ? 217 + 5 : 255));
+        path[strlen(path) - 6] ^= 1;
+        ck_assert_uint_eq(world_find(world, path), 0);
+    }
+    world_free(world);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("tree");
     TCase *tcase = tcase_create("tree");
@@ -448,6 +580,9 @@ int main(void) {
     tcase_add_test(tcase, attributes_obey_the_room_they_get);
     tcase_add_test(tcase, attributes_follow_the_verification);
     tcase_add_test(tcase, many_tensors_are_found_at_once);
+    tcase_add_test(tcase, a_device_has_a_file_for_each_tensor_it_selects);
+    tcase_add_test(tcase, opening_loads_and_closing_lets_go);
+    tcase_add_test(tcase, names_that_only_fit_without_json_are_cut);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
