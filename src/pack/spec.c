@@ -235,16 +235,23 @@ static int parse(struct spec *spec, const struct buf *text, struct ckpt_err *err
     return fields_parse(&fields, text->bytes, text->len, err);
 }
 
+/* A checkpoint, say, or another file that was taken for one. */
+static bool is_object(const struct buf *text) {
+    size_t at = 0;
+    while (at < text->len && memchr(" \t\r\n", text->bytes[at], 4))
+        at++;
+    return at < text->len && text->bytes[at] == '{';
+}
+
 int model_of_spec(const char *path, struct model *model, struct ckpt_err *err) {
     const char *slash = strrchr(path, '/');
     struct spec spec = {model, slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("")};
     struct buf text = {0};
     int rc = spec.folder ? files_load(path, &text, err) : err_set(err, CKPT_E_NOMEM, "%s: no memory", path);
-    if (!rc) {
-        rc = parse(&spec, &text, err);
-        if (rc)
-            rc = err_wrap(err, rc, "%s", path);
-    }
+    if (!rc && !is_object(&text))
+        rc = err_set(err, CKPT_E_INVAL, "%s: neither a directory nor a description in JSON", path);
+    else if (!rc && (rc = parse(&spec, &text, err)))
+        rc = err_wrap(err, rc, "%s", path);
     buf_free(&text);
     free(spec.folder);
     return rc;

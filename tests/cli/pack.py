@@ -277,6 +277,9 @@ def check_malformed(folder):
                       ("bits twice", text.replace('"beta1": 0.5', '"beta1_bits": "00000000", "beta1_bits": "00000000"')),
                       ("no UTF-8", text.replace('"A"', '"\\ud800"'))):
         folder.refused("a description: " + what, write(folder.spec, bad.encode()), 1, "spec.json")
+    for what, data in (("a checkpoint", read(os.path.join(GOLDEN, "oam/quantized/small_q8.oam"))), ("NULs", bytes(100)),
+                       ("an array", b" [{}]")):
+        folder.refused(what, write(folder.spec, data), 1, "neither a directory nor a description")
     spec = good_spec()
     spec["weights"][0]["data"] = "missing.bin"
     folder.refused("no data", write(folder.spec, spec), 2, "missing.bin", "No such file")
