@@ -114,6 +114,32 @@ START_TEST(foreign) {
 }
 END_TEST
 
+/* Sums that no file can have, found before anything is written. */
+START_TEST(too_large) {
+    static const uint64_t most[] = {UINT64_C(1) << 63}, half[] = {UINT64_C(1) << 62};
+    struct model model = two_weights();
+    for (int i = 0; i < 2; i++) {
+        struct model_tensor *item = &model.weights.items[i];
+        item->tensor.name = i ? "a" : "b";
+        item->tensor.dtype = DTYPE_U8;
+        item->tensor.rank = 1;
+        item->tensor.shape = half;
+        item->data.len = *half;
+    }
+    ck_assert_int_eq(oam_write(folder_file("out.oam"), &model, NULL, &err), CKPT_E_LIMIT);
+    for (int i = 0; i < 2; i++) { /* now past 2^64 */
+        model.weights.items[i].tensor.shape = most;
+        model.weights.items[i].data.len = *most;
+    }
+    ck_assert_int_eq(oam_write(folder_file("out.oam"), &model, NULL, &err), CKPT_E_LIMIT);
+    model.weights.count = 0;
+    model.config.arch_config.len = UINT64_C(1) << 32;
+    ck_assert_int_eq(oam_write(folder_file("out.oam"), &model, NULL, &err), CKPT_E_LIMIT);
+    assert_untouched(1);
+    model_free(&model);
+}
+END_TEST
+
 /* ---- stopping and progress ------------------------------------------------------------------------------
  */
 
@@ -262,6 +288,7 @@ static Suite *suite(void) {
     tcase_add_test(writing, refusals);
     tcase_add_test(writing, order);
     tcase_add_test(writing, foreign);
+    tcase_add_test(writing, too_large);
     tcase_add_test(writing, stopped);
     tcase_add_test(writing, progress);
     tcase_add_test(writing, changed);
