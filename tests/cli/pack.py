@@ -6,12 +6,15 @@ import json
 import math
 import os
 import random
+import resource
 import shutil
+import signal
 import struct
+import subprocess
 import sys
 import tempfile
 
-from cli import GOLDEN, Faults, ckpt
+from cli import CKPT, GOLDEN, Faults, ckpt
 
 import expected_tree
 import oam_writer
@@ -31,6 +34,16 @@ def write(path, data):
     with open(path, "wb") as stream:
         stream.write(data if isinstance(data, bytes) else json.dumps(data).encode())
     return path
+
+
+def without_room(*words, room=5000):
+    """Where no file may grow beyond `room` bytes, as on a full disk: (exit code, stderr)."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    done = subprocess.run([CKPT, *words], capture_output=True, text=True, check=False, preexec_fn=limit,
+                          restore_signals=False)
+    return done.returncode, done.stderr
 
 
 class Folder:
@@ -459,6 +472,10 @@ def check_targets(folder):
     spec = os.path.join(GOLDEN, "oam/write/minimal_named/spec.json")
     folder.refused("a directory as target", spec, 2, out=os.path.dirname(folder.out))
     folder.refused("below a file", spec, 2, out=os.path.join(folder.out, "x.oam"))
+    folder.fresh()
+    code, err = without_room("pack", os.path.join(GOLDEN, "oam/write/transformer_adamw/spec.json"), folder.out)
+    faults.check(code == 2 and "File too large" in err and read(folder.out) == OLD, "no room: exit %d: %s" % (code, err))
+    folder.clean("no room")
     deep = os.path.join(folder.path, "new", "folders", "x.oam")
     faults.check(ckpt("pack", spec, deep)[0] == 0 and os.path.exists(deep), "missing parents are not made")
     if os.geteuid() != 0:

@@ -5,6 +5,8 @@ import json
 import math
 import os
 import random
+import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -69,6 +71,16 @@ def quantized(model, kind):
             tensor = {**tensor, "encoding": kind, "block_size": 32, "data": quantize_tensor(tensor["data"], kind)}
         weights.append(tensor)
     return {**model, "weights": weights, "optimizer": None}
+
+
+def without_room(*words, room=5000):
+    """Where no file may grow beyond `room` bytes, as on a full disk: (exit code, stderr)."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    done = subprocess.run([CKPT, *words], capture_output=True, text=True, check=False, preexec_fn=limit,
+                          restore_signals=False)
+    return done.returncode, done.stderr
 
 
 class Folder:
@@ -241,6 +253,10 @@ def check_use(folder, source):
         code, _, err = ckpt("quantize", *words)
         faults.check(code == 1 and "usage: ckpt quantize" in err, "wrong use: %s: %s" % (words, err))
     faults.check(ckpt("quantize", "q8", source, os.path.dirname(folder.out))[0] == 2, "a directory as target")
+    write(folder.out, OLD)
+    code, err = without_room("quantize", "q8", source, folder.out)
+    faults.check(code == 2 and "File too large" in err and read(folder.out) == OLD, "no room: exit %d: %s" % (code, err))
+    folder.clean("no room")
     name = write(folder.at("same.oam"), read(source))
     code, _, err = ckpt("quantize", "q8", name, name)
     faults.check(code == 0 and read(name) != read(source), "onto its own input: %s" % err)
