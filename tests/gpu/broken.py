@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 
 import mounting
 from mounting import REAL, error_of, fail, lib, path
@@ -16,7 +17,7 @@ SIZE = 3 * MIB // 2
 A, B = mounting.pattern(1, SIZE), mounting.pattern(2, SIZE)
 SOURCE = mounting.write_safetensors("model.safetensors", {
     "a": ("U8", [SIZE], A), "b": ("U8", [SIZE], B), "wide": ("BF16", [3], b"\x80\x3f\x00\x40\x40\x40")})
-FAKE = os.path.join(mounting.TOP, "tests", "gpu", "fake.py")
+FAKE = lib.path("fake")
 MANNER = lib.path("manner")
 SOON = "3"  # seconds: the deadline where something is to hang
 
@@ -209,6 +210,13 @@ ROWS = [(step, manner) for step in ("hello", "begin", "fill", "end") for manner 
     ("end", "past the end"), ("end", "other share"), ("end", "refuses"), ("hello", "refuses"), ("begin", "refuses")]
 
 
+def make_fake():
+    """fake.py as a program of this Python, without what starts slowly: it is started some hundred times."""
+    with open(os.path.join(mounting.TOP, "tests", "gpu", "fake.py"), encoding="utf-8") as script, open(FAKE, "w") as copy:
+        copy.write("#!%s -IS\n" % sys.executable + script.read())
+    os.chmod(FAKE, 0o755)
+
+
 def misbehave(step="", manner=""):
     with open(MANNER + ".new", "w") as stream:
         stream.write((step + " " + manner).strip())
@@ -216,6 +224,7 @@ def misbehave(step="", manner=""):
 
 
 def check_nonsense():
+    make_fake()
     misbehave()
     with mounting.mounted(SOURCE, what="nonsense", CKPTFS_GPU_HELPER=FAKE, CKPTFS_FAKE=MANNER,
                           CKPTFS_GPU_REPLY_SECONDS="60"):
