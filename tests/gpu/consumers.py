@@ -51,8 +51,10 @@ class Desk:
         self.listener.listen()
         self.pid = os.fork()  # so that its descriptors are not among ours
         if not self.pid:
-            self.run()
-            os._exit(0)
+            try:
+                self.run()
+            finally:
+                os._exit(0)
 
     def run(self):
         while True:
