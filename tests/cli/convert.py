@@ -308,6 +308,25 @@ def check_damage(faults, folder):
     faults.check(not [n for n in os.listdir(folder) if n.startswith(".")], "temporaries stay:", os.listdir(folder))
 
 
+def check_late_damage(faults, folder):
+    """In the last chunk, when most of the target has been written."""
+    source, sealed = os.path.join(GOLDEN, "oam/valid/big_weights_1mb.oam"), os.path.join(folder, "sealed")
+    words = ("seal", "--schema", "a", "--learner", "b", "--data", "c", "--seed", "d", "--updates", "1",
+             "--invocations", "1", "--chunk", "64K", source, sealed)
+    faults.check(ckpt(*words)[0] == 0, "not sealed")
+    weights = Model(source).weights
+    with open(sealed, "r+b") as stream:
+        data = stream.read()
+        at = data.index(weights[-1].data) + len(weights[-1].data) - 1
+        stream.seek(at)
+        stream.write(bytes([data[at] ^ 1]))
+    for ending in (".oam", ".safetensors"):
+        target = os.path.join(folder, "late" + ending)
+        code, _, err = ckpt("convert", sealed, target)
+        faults.check(code == 3 and "chunk-mismatch" in err, "late damage: exit", code, err)
+    faults.check(os.listdir(folder) == ["sealed"], "late damage leaves", os.listdir(folder))
+
+
 # ---------------------------------------------------------------- targets
 
 def check_targets(faults, folder):
@@ -496,8 +515,8 @@ def main():
     faults = Faults()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory() as folder:
-        for test in (check_golden, check_broken, check_damage, check_targets, check_onto_itself, check_names,
-                     check_reserved_name, check_foreign_metadata, check_shards, check_memory):
+        for test in (check_golden, check_broken, check_damage, check_late_damage, check_targets, check_onto_itself,
+                     check_names, check_reserved_name, check_foreign_metadata, check_shards, check_memory):
             inner = os.path.join(folder, test.__name__)
             os.mkdir(inner)
             test(faults, inner)
