@@ -2,6 +2,7 @@
 /* ckpt_extract: the tree as plain files. */
 #include "base/err.h"
 #include "base/ovf.h"
+#include "pack/fdio.h"
 #include "pack/folder.h"
 #include "pack/out.h"
 #include "walk.h"
@@ -26,29 +27,16 @@ struct extraction {
 
 /* ---- one file ------------------------------------------------------------------------------------------ */
 
-static int write_all(int fd, const char *path, const char *bytes, size_t len, struct ckpt_err *err) {
-    while (len) {
-        ssize_t wrote = write(fd, bytes, len);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            return err_os(err, wrote ? errno : EIO, "%s: write", path);
-        bytes += wrote;
-        len -= (size_t)wrote;
-    }
-    return 0;
-}
-
 /* *ret_unreadable: the error is one of reading. */
-static int copy(struct extraction *extraction, struct ckpt_file *file, const char *path, int fd,
-    bool *ret_unreadable, struct ckpt_err *err) {
+static int copy(struct extraction *extraction, struct ckpt_file *file, int fd, bool *ret_unreadable,
+    struct ckpt_err *err) {
     const struct ckpt_cancel *cancel = extraction->options ? extraction->options->cancel : NULL;
     uint64_t at = 0;
     for (size_t len = 1; len; at += len) {
         int rc = ckpt_file_read(file, at, extraction->piece, PIECE, &len, cancel, err);
         *ret_unreadable = rc != 0;
         if (!rc)
-            rc = write_all(fd, path, extraction->piece, len, err);
+            rc = fdio_write(fd, "its copy", at, extraction->piece, len, err);
         if (rc)
             return rc;
         extraction->done += len;
@@ -63,11 +51,11 @@ static int fill(struct extraction *extraction, struct ckpt_file *file, const cha
     int rc = folder_create(extraction->folder, path, &fd, err);
     if (rc)
         return rc;
-    rc = copy(extraction, file, path, fd, ret_unreadable, err);
+    rc = copy(extraction, file, fd, ret_unreadable, err);
     if (!rc && futimens(fd, extraction->times) != 0)
-        rc = err_os(err, errno, "%s: set its times", path);
+        rc = err_os(err, errno, "its copy: set the times");
     if (close(fd) != 0 && !rc)
-        rc = err_os(err, errno, "%s: close", path);
+        rc = err_os(err, errno, "its copy: close");
     if (rc && *ret_unreadable) /* it may be left out */
         (void)folder_remove(extraction->folder, path, NULL);
     return rc;
