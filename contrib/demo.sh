@@ -41,6 +41,11 @@ show 'head -c 128 mnt/tensors/layers.0.wq.npy | tr -d "\0" | tail -c 118'
 show 'sha256sum mnt/raw/tensors/layers.0.wq.bin'
 show 'jq -c "{mode, strength, units, verified, corrupt}" mnt/verify.json'
 
+printf '\n# Plain files of it, one of them edited, and a checkpoint again.\n'
+show 'ckpt extract model.oam dir && sed -i "s/\"step\":.*/\"step\": 1001,/" dir/progress.json'
+show 'ckpt pack dir edited.oam && ckpt diff model.oam edited.oam || true'
+show 'ckpt quantize q4 model.oam small.oam && ls -s --block-size=1 model.oam small.oam'
+
 printf '\n# One bit of the optimizer flips: its files fail, everything else stays exact.\n'
 cp model.oam damaged.oam
 offset=$(ckpt info --json model.oam | jq '.sections[] | select(.kind == "optimizer") | .offset + 100')
