@@ -56,7 +56,8 @@ static int read_value(struct metadata *metadata, struct metadata *others, struct
     if (event == JSON_STRING)
         return metadata_add(metadata, key->bytes, key->len, json->value, json->value_len, err);
     size_t start = json_token(json);
-    json_skip(json, event);
+    if (json_skip(json, event) == JSON_ERROR)
+        return 0; /* which the next event says again */
     return metadata_add(others, key->bytes, key->len, json->text + start, json_offset(json) - start, err);
 }
 
@@ -64,13 +65,16 @@ static int read_value(struct metadata *metadata, struct metadata *others, struct
 static int read_members(
     struct metadata *metadata, struct metadata *others, struct json *json, struct ckpt_err *err) {
     struct buf key = {0};
+    enum json_event event;
     int rc = 0;
-    while (!rc && json_next(json) == JSON_KEY) {
+    while (!rc && (event = json_next(json)) == JSON_KEY) {
         buf_clear(&key);
         buf_put(&key, json->value, json->value_len);
         rc = buf_cstr(&key) ? read_value(metadata, others, json, &key, err) : no_memory(err);
     }
     buf_free(&key);
+    if (!rc && event == JSON_ERROR)
+        rc = err_set(err, CKPT_E_CORRUPT, "metadata: offset %zu: %s", json_offset(json), json->error);
     return rc;
 }
 

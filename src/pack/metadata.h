@@ -18,9 +18,9 @@ struct metadata {
 int metadata_add(struct metadata *metadata, const char *key, size_t key_len, const char *value,
     size_t value_len, struct ckpt_err *err);
 /*
- * Adds the members of a JSON object (or nothing of null), which is well-formed; of several with one key the
+ * Adds the members of a JSON object (or nothing of null); of several with one key the
  * last one, as every reader takes it. Values that are no strings, which only an index has, go into others
- * (NULL: in here, too) as JSON text. Errors: NOMEM.
+ * (NULL: in here, too) as JSON text. Errors: CORRUPT (it is malformed), NOMEM.
  */
 int metadata_read(
     struct metadata *metadata, const char *json, size_t len, struct metadata *others, struct ckpt_err *err);

@@ -73,7 +73,7 @@ static int put_header(struct out *out, const struct rows *header, struct ckpt_er
     struct buf row = {0};
     int rc = 0;
     for (uint64_t i = 0; !rc && i < header->count; i++) {
-        row.len = 0;
+        buf_clear(&row);
         header->render(header, i, &row);
         rc = row.failed ? err_set(err, CKPT_E_NOMEM, "no memory for a row of the header")
                         : out_put(out, row.bytes, row.len, err);

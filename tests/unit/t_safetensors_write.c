@@ -258,6 +258,18 @@ START_TEST(metadata_is_read_as_readers_take_it) {
 }
 END_TEST
 
+START_TEST(malformed_metadata) {
+    const char *const texts[] = {
+        "{", "{\"a\"", "{\"a\":", "{\"a\":[", "{\"a\":1", "{\"a\":\"\\ud800\"}", "{\"a\":\"1\",}", "{1:2}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct metadata metadata = {0};
+        ck_assert_int_eq(metadata_read(&metadata, texts[i], strlen(texts[i]), NULL, &err), CKPT_E_CORRUPT);
+        ck_assert_uint_eq(metadata.count, 0);
+        metadata_free(&metadata);
+    }
+}
+END_TEST
+
 START_TEST(of_one_key_the_last_value_stays) {
     struct metadata metadata = {0};
     unsigned differ = 0;
@@ -303,6 +315,7 @@ int main(void) {
     tcase_add_test(tests, a_header_over_the_limit);
     tcase_add_test(tests, the_old_file_stays_when_data_is_missing);
     tcase_add_test(tests, metadata_is_read_as_readers_take_it);
+    tcase_add_test(tests, malformed_metadata);
     tcase_add_test(tests, of_one_key_the_last_value_stays);
     tcase_add_test(tests, pairs_are_copied_in_one_piece);
     suite_add_tcase(suite, tests);
