@@ -6,6 +6,7 @@
 #include "gpu/place.h"
 
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,6 +103,10 @@ static const char *text_or(const char *text, const char *fallback) {
     return text && *text ? text : fallback;
 }
 
+static int ms_of(unsigned seconds, int fallback) {
+    return !seconds ? fallback : seconds > INT_MAX / 1000 ? INT_MAX : (int)seconds * 1000;
+}
+
 static struct gpu_setup setup_of(
     struct gpu_files *files, const struct ckpt_gpu_options *options, const struct ckpt_log *log) {
     static const enum gpu_target targets[] = {[CKPT_GPU_STORED] = GPU_TARGET_STORED,
@@ -118,14 +123,17 @@ static struct gpu_setup setup_of(
         .share = options->share == CKPT_GPU_FD ? GPU_SHARE_FD : GPU_SHARE_IPC,
         .limited = options->limited,
         .budget = options->budget,
-        .start_ms = options->start_seconds ? (int)options->start_seconds * 1000 : GPU_HELLO_MS,
-        .reply_ms = options->reply_seconds ? (int)options->reply_seconds * 1000 : GPU_REPLY_MS,
+        .start_ms = ms_of(options->start_seconds, GPU_HELLO_MS),
+        .reply_ms = ms_of(options->reply_seconds, GPU_REPLY_MS),
         .log = *log,
     };
 }
 
 int gpu_files_new(const struct ckpt_gpu_options *options, const struct ckpt_log *log,
     const struct catalog *catalog, struct guard *guard, struct gpu_files **ret_files, struct ckpt_err *err) {
+    if ((unsigned)options->dtype > CKPT_GPU_BF16 || (unsigned)options->share > CKPT_GPU_FD)
+        return err_set(
+            err, CKPT_E_INVAL, "gpu: no dtype %d or share %d", (int)options->dtype, (int)options->share);
     struct gpu_files *files = calloc(1, sizeof *files);
     if (!files)
         return err_set(err, CKPT_E_NOMEM, "no memory for gpu/");
