@@ -44,7 +44,7 @@ show 'jq -c "{mode, strength, units, verified, corrupt}" mnt/verify.json'
 printf '\n# Plain files of it, one of them edited, and a checkpoint again.\n'
 show 'ckpt extract model.oam dir && sed -i "s/\"step\":.*/\"step\": 1001,/" dir/progress.json'
 show 'ckpt pack dir edited.oam && ckpt diff model.oam edited.oam || true'
-show 'ckpt quantize q4 model.oam small.oam && ls -s --block-size=1 model.oam small.oam'
+show 'ckpt quantize q4 model.oam small.oam && wc -c model.oam small.oam'
 
 printf '\n# One bit of the optimizer flips: its files fail, everything else stays exact.\n'
 cp model.oam damaged.oam
