@@ -15,7 +15,7 @@
 #define PREFIX "ckptfs-gpu-"
 #define SOCKET "socket"
 #define UNHEARD "new" /* what the socket is called until it listens */
-#define BACKLOG 1024 /* who connects with a timeout is refused when it is full */
+#define BACKLOG 1024  /* who connects with a timeout is refused when it is full */
 
 static bool join(const char *dir, const char *name, char out[DESK_PATH_MAX]) {
     return snprintf(out, DESK_PATH_MAX, "%s/%s", dir, name) < DESK_PATH_MAX;

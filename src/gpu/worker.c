@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that talks to the helper, one step at a time. Its functions are called with the lock held, and
  * give it up while they wait for anything. */
-#include "base/quote.h"
-#include "gpu/client_own.h"
+#include "gpu/worker.h"
+
 #include "gpu/fault.h"
 
 #include <errno.h>
@@ -13,8 +13,7 @@
 
 /* ---- news -------------------------------------------------------------------------------------------- */
 
-/* One line of the log, unless it is us who end the helper; the lock is given up meanwhile. */
-static void say(struct gpu *gpu, const char *line) {
+void worker_say(struct gpu *gpu, const char *line) {
     if (!gpu->setup.log.say || gpu->stop)
         return;
     pthread_mutex_unlock(&gpu->lock);
@@ -22,26 +21,13 @@ static void say(struct gpu *gpu, const char *line) {
     pthread_mutex_lock(&gpu->lock);
 }
 
-static void say_tensor(struct gpu *gpu, uint64_t number, const struct ckpt_err *err) {
-    const struct tensor *tensor = &gpu->setup.tensors->items[number];
-    char line[sizeof err->msg + 256];
-    struct quoted name;
-    if (gpu->setup.log.redact)
-        snprintf(line, sizeof line, "gpu: tensor number %llu: %s", (unsigned long long)number, err->msg);
-    else
-        snprintf(
-            line, sizeof line, "gpu: tensor %s: %s", quote(&name, tensor->name, tensor->name_len), err->msg);
-    say(gpu, line);
-}
-
-static void say_device(struct gpu *gpu, const struct ckpt_err *err) {
+void worker_say_device(struct gpu *gpu, const struct ckpt_err *err) {
     char line[sizeof err->msg + 16];
     snprintf(line, sizeof line, "gpu: %s", err->msg);
-    say(gpu, line);
+    worker_say(gpu, line);
 }
 
-/* Everybody who waits gets the same answer: the next one to ask tries again. */
-static void fail_all(struct gpu *gpu, const struct ckpt_err *err) {
+void worker_fail_all(struct gpu *gpu, const struct ckpt_err *err) {
     shelf_fail_waiting(&gpu->shelf, err);
     gpu->answered = gpu->asked;
     gpu->answer = err->code;
@@ -62,8 +48,7 @@ static void end_session(struct gpu *gpu, char how[64]) {
     pthread_mutex_lock(&gpu->lock);
 }
 
-/* After an error that leaves no session: adds how the helper ended. */
-static void lose(struct gpu *gpu, struct ckpt_err *err) {
+void worker_lose(struct gpu *gpu, struct ckpt_err *err) {
     char how[64] = "";
     bool hung = err->os_errno == ETIMEDOUT;
     end_session(gpu, how);
@@ -75,9 +60,9 @@ static void lose(struct gpu *gpu, struct ckpt_err *err) {
 static void notice_end(struct gpu *gpu) {
     struct ckpt_err err;
     gpu_fault(&err, EIO, "the GPU helper is gone, and what it had loaded");
-    lose(gpu, &err);
+    worker_lose(gpu, &err);
     if (!gpu->ailing)
-        say_device(gpu, &err);
+        worker_say_device(gpu, &err);
 }
 
 static int greet(struct gpu *gpu, struct ckpt_err *err) {
@@ -101,12 +86,12 @@ static void start(struct gpu *gpu) {
     char how[64];
     int rc = greet(gpu, &err);
     if (rc && gpu->session.broken)
-        lose(gpu, &err);
+        worker_lose(gpu, &err);
     else if (rc)
         end_session(gpu, how); /* it has said why */
     if (rc) {
-        say_device(gpu, &err);
-        fail_all(gpu, &err);
+        worker_say_device(gpu, &err);
+        worker_fail_all(gpu, &err);
         return;
     }
     const struct gpu_device *device = &gpu->session.device;
@@ -119,137 +104,17 @@ static void start(struct gpu *gpu) {
     gpu->ailing = false;
 }
 
-/* ---- loading ----------------------------------------------------------------------------------------- */
-
-/* What the helper said that it took from the device or gave back. */
-static void count_memory(struct gpu *gpu, uint64_t taken, uint64_t given) {
+void worker_count_memory(struct gpu *gpu, uint64_t taken, uint64_t given) {
     gpu->memory.taken += taken - given;
     gpu->memory.free -= taken - given;
 }
 
-struct job {
-    struct gpu *gpu;
-    struct copy *copy;
-    bool began; /* the device has room for it */
-    uint64_t given;
-    struct loaded loaded;
-};
-
-/* Nobody waits for it any more. Called without the lock. */
-static bool is_unwanted(void *arg) {
-    const struct job *job = arg;
-    pthread_mutex_lock(&job->gpu->lock);
-    bool unwanted = job->gpu->stop || !job->copy->holders;
-    pthread_mutex_unlock(&job->gpu->lock);
-    return unwanted;
-}
-
-/* Called without the lock. */
-static int carry(struct job *job, struct ckpt_err *err) {
-    struct gpu *gpu = job->gpu;
-    const struct ckpt_cancel cancel = {is_unwanted, job};
-    const struct load load = {.source = &gpu->setup.source,
-        .tensor = &gpu->setup.tensors->items[job->copy->number],
-        .id = job->copy->id,
-        .target = gpu->setup.target,
-        .share = gpu->setup.share,
-        .cancel = &cancel};
-    uint64_t taken;
-    int rc = load_begin(&gpu->session, &load, &taken, err);
-    if (rc)
-        return rc;
-    job->began = true;
-    pthread_mutex_lock(&gpu->lock);
-    count_memory(gpu, taken, 0);
-    pthread_mutex_unlock(&gpu->lock);
-    return load_fill(&gpu->session, &load, &job->loaded, &job->given, err);
-}
-
-/* Of a copy that is LOADING, and so stays while the line is written. */
-static void refuse(struct gpu *gpu, struct copy *copy, const struct ckpt_err *err) {
-    if (err->code != CKPT_E_INTR)
-        say_tensor(gpu, copy->number, err);
-    shelf_fail(&gpu->shelf, copy, err);
-    pthread_cond_broadcast(&gpu->news);
-}
-
-/* A helper that had told of its end, or was killed, is only noticed when it is asked again. */
-static bool deserves_another(const struct job *job, const struct ckpt_err *err) {
-    return !job->gpu->fresh && !job->began && err->os_errno == EIO && !job->copy->tries;
-}
-
-static void settle_broken(struct job *job, struct ckpt_err *err) {
-    struct gpu *gpu = job->gpu;
-    bool again = deserves_another(job, err);
-    lose(gpu, err);
-    if (again) {
-        job->copy->tries++;
-        shelf_again(&gpu->shelf, job->copy);
-        say_device(gpu, err);
-        return;
-    }
-    refuse(gpu, job->copy, err);
-    fail_all(gpu, err);
-}
-
-static void settle(struct job *job, int rc, struct ckpt_err *err) {
-    struct gpu *gpu = job->gpu;
-    struct copy *copy = job->copy;
-    bool full = rc == CKPT_E_GPU && err->os_errno == ENOMEM;
-    count_memory(gpu, 0, job->given);
-    if (!rc) {
-        shelf_ready(&gpu->shelf, copy, &job->loaded);
-        pthread_cond_broadcast(&gpu->news);
-    } else if (gpu->session.broken) {
-        settle_broken(job, err);
-    } else if ((rc == CKPT_E_INTR && copy->holders && !gpu->stop) || (full && shelf_evict(&gpu->shelf))) {
-        shelf_again(&gpu->shelf, copy); /* somebody came after all; or room is being made */
-    } else {
-        refuse(gpu, copy, err);
-    }
-    gpu->fresh = false;
-    gpu->ailing = rc == CKPT_E_GPU && err->os_errno == EIO;
-}
-
-static void load_next(struct gpu *gpu, struct copy *copy) {
-    struct job job = {.gpu = gpu, .copy = copy, .loaded.fd = -1};
-    struct ckpt_err err = {0};
-    shelf_begin(&gpu->shelf, copy);
-    gpu->busy = true;
-    pthread_cond_broadcast(&gpu->news); /* who asks about the device need not wait for it */
-    pthread_mutex_unlock(&gpu->lock);
-    int rc = carry(&job, &err);
-    pthread_mutex_lock(&gpu->lock);
-    gpu->busy = false;
-    settle(&job, rc, &err);
-}
-
-static void refuse_for_budget(struct gpu *gpu, struct copy *copy) {
-    unsigned long long charge = copy->charge, budget = gpu->shelf.budget, used = gpu->shelf.used;
-    struct ckpt_err err;
-    shelf_begin(&gpu->shelf, copy);
-    if (charge > budget)
-        gpu_fault(&err, ENOMEM, "%llu bytes on the device: the budget is %llu", charge, budget);
-    else
-        gpu_fault(&err, ENOMEM, "%llu bytes on the device: %llu of the budget of %llu are in use", charge,
-            used, budget);
-    refuse(gpu, copy, &err);
-}
-
-/* What must go for it is released first, in steps of their own. */
-static void load_or_refuse(struct gpu *gpu, struct copy *copy) {
-    if (shelf_fits(&gpu->shelf, copy))
-        load_next(gpu, copy);
-    else if (copy->charge > gpu->shelf.budget || !shelf_evict(&gpu->shelf))
-        refuse_for_budget(gpu, copy);
-}
-
-/* ---- the other steps --------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------- */
 
 static void fail_broken(struct gpu *gpu, struct ckpt_err *err) {
-    lose(gpu, err);
-    say_device(gpu, err);
-    fail_all(gpu, err);
+    worker_lose(gpu, err);
+    worker_say_device(gpu, err);
+    worker_fail_all(gpu, err);
 }
 
 static void release(struct gpu *gpu, uint64_t id) {
@@ -258,7 +123,7 @@ static void release(struct gpu *gpu, uint64_t id) {
     pthread_mutex_unlock(&gpu->lock);
     int rc = load_release(&gpu->session, id, &given, &err);
     pthread_mutex_lock(&gpu->lock);
-    count_memory(gpu, 0, given);
+    worker_count_memory(gpu, 0, given);
     if (rc)
         fail_broken(gpu, &err);
 }
@@ -276,7 +141,7 @@ static void answer(struct gpu *gpu) {
         return;
     }
     if (rc)
-        say_device(gpu, &err);
+        worker_say_device(gpu, &err);
     else
         gpu->memory = reply.u.memory;
     gpu->answered = question;
@@ -311,7 +176,7 @@ static void step(struct gpu *gpu) {
     else if (asked)
         answer(gpu);
     else if (next)
-        load_or_refuse(gpu, next);
+        worker_load(gpu, next);
     else
         rest(gpu);
 }

@@ -270,6 +270,14 @@ def check_damage():
             lib.want(lib.read(lib.MOUNT + "/tensors/tok.weight.npy") == errno.EIO, "the damaged .npy is read")
         lib.want(mounting.device()["memory_used"] == 0, "something of it stays on the device")
         lib.want(any("tok.weight" in line for line in mounting.log()), "the log does not name it")
+    make_fake()
+    with mounting.mounted(damaged, what="taken back", CKPTFS_GPU_HELPER=FAKE, CKPTFS_FAKE=MANNER):
+        misbehave("release", "exits")
+        lib.want(error_of("tok.weight") == errno.EIO, "a damaged tensor is loaded")
+        misbehave()
+        lib.want(any("taken back" in line and "exit code 3" in line for line in mounting.log()), "it is not said")
+        lib.want(error_of("tok.weight") == errno.EIO, "a damaged tensor is loaded afterwards")
+        mounting.log()
     with mounting.mounted(damaged, "redact", what="redact"):
         error_of("tok.weight")
         lines = mounting.log()
