@@ -275,7 +275,7 @@ def check_damage():
         misbehave("release", "exits")
         lib.want(error_of("tok.weight") == errno.EIO, "a damaged tensor is loaded")
         misbehave()
-        lib.want(any("taken back" in line and "exit code 3" in line for line in mounting.log()), "it is not said")
+        lib.want(any("taken back" in line for line in mounting.log()), "it is not said")
         lib.want(error_of("tok.weight") == errno.EIO, "a damaged tensor is loaded afterwards")
         mounting.log()
     with mounting.mounted(damaged, "redact", what="redact"):
