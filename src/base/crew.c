@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define NICE 5 /* a third of the weight of others, where there is not enough for all */
+
 struct queue {
     struct crew_task *head, **tail;
 };
@@ -17,7 +19,7 @@ struct crew {
     pthread_cond_t work;
     struct queue urgent, other;
     unsigned queued, idle, threads, max;
-    bool quit;
+    bool quit, gives_way;
     pid_t pid; /* whose threads these are */
     pthread_t ids[CREW_MAX];
 };
@@ -78,9 +80,17 @@ static struct crew_task *take(struct crew *crew) {
 
 /* ---- threads ----------------------------------------------------------------------------------------- */
 
+void crew_give_way(struct crew *crew) {
+    pthread_mutex_lock(&crew->lock);
+    crew->gives_way = true;
+    pthread_mutex_unlock(&crew->lock);
+}
+
 static void *worker(void *arg) {
     struct crew *crew = arg;
     pthread_mutex_lock(&crew->lock);
+    if (crew->gives_way)
+        (void)!nice(NICE); /* on Linux of this thread alone */
     for (;;) {
         crew->idle++;
         while (!any(crew) && !crew->quit)

@@ -22,6 +22,9 @@ struct crew_task {
 
 /* At most `threads` (1 to CREW_MAX) of them. Errors: NOMEM. */
 int crew_new(unsigned threads, struct crew **ret_crew, struct ckpt_err *err);
+/* Threads that are started from here on give way to whoever is served meanwhile: on a busy machine a reader
+ * would wait, at each of its requests, for a worker's time slice to end. */
+void crew_give_way(struct crew *crew);
 void crew_free(struct crew *crew); /* runs what was handed in, then ends the threads; NULL is allowed */
 
 /* urgent: before all that are not. False when no thread can be had: the task was not taken. */

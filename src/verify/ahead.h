@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #define AHEAD_STREAMS 16
-#define AHEAD_CORE_BYTES ((uint64_t)8 << 20)
+#define AHEAD_CORE_BYTES ((uint64_t)32 << 20)
 
 /* Requests that go on where the one before ended. */
 struct ahead_stream {

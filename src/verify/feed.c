@@ -93,7 +93,7 @@ int feed_open(struct source *source, uint64_t off, uint64_t len, size_t piece, s
     bool is_long = len > FEED_LONG;
     struct feed *feed = calloc(1, sizeof *feed);
     size_t size = (size_t)ovf_min(piece, ovf_max(len, 1));
-    uint8_t *memory = feed ? calloc(is_long ? FEED_SLOTS : 1, size) : NULL;
+    uint8_t *memory = feed ? malloc((is_long ? FEED_SLOTS : 1) * size) : NULL;
     if (!memory) {
         free(feed);
         return err_set(err, CKPT_E_NOMEM, "no memory to read in pieces of %zu bytes", size);

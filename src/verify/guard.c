@@ -37,6 +37,8 @@ static int furnish(struct guard *guard, struct ckpt_err *err) {
         rc = cache_new(guard->block_bytes, cache_blocks, &guard->cache, err);
     if (!rc)
         rc = crew_new(workers(), &guard->crew, err);
+    if (!rc)
+        crew_give_way(guard->crew);
     guard->ahead.reach_max = AHEAD_CORE_BYTES * crew_cores();
     guard->over = (struct jobs_over){
         guard->source, guard->table, &guard->key, guard->block_bytes, guard->ledger, guard->crew};
