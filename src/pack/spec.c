@@ -147,9 +147,12 @@ static int read_row_member(void *arg, const struct field *field, struct json *js
     enum json_event event = json_next(json);
     if (event != JSON_STRING)
         return json_wanted(json, event, "a name", err);
-    row->item->tensor.name = arena_text(arena, json->value, json->value_len);
+    const char *name = arena_text(arena, json->value, json->value_len);
+    if (!name)
+        return err_set(err, CKPT_E_NOMEM, "no memory for a name of %zu bytes", json->value_len);
+    row->item->tensor.name = name;
     row->item->tensor.name_len = (uint32_t)json->value_len; /* a description has at most 2^30 bytes */
-    return row->item->tensor.name ? 0 : err_set(err, CKPT_E_NOMEM, "no memory for a name");
+    return 0;
 }
 
 /* json is in the object already. */
