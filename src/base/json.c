@@ -82,6 +82,12 @@ static enum json_event close_container(struct json *json) {
     return value_read(json, event);
 }
 
+int json_no_memory(const struct json *json, struct ckpt_err *err) {
+    if (!json->scratch.failed)
+        return 0;
+    return err_set(err, CKPT_E_NOMEM, "no memory for the JSON string at offset %zu", json->token);
+}
+
 /* ---- strings ---------------------------------------------------------------------------------------- */
 
 /* Four hex digits; -1 when there are fewer. */
@@ -118,12 +124,17 @@ static long code_point(struct json *json) {
     return alone;
 }
 
-static void put_utf8(struct buf *buf, long c) {
+static void put_byte(struct json *json, int byte) {
+    if (!json->undecoded)
+        buf_putc(&json->scratch, (char)byte);
+}
+
+static void put_utf8(struct json *json, long c) {
     unsigned extra = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
     static const uint8_t leads[] = {0, 0xC0, 0xE0, 0xF0};
-    buf_putc(buf, (char)(leads[extra] | c >> (6 * extra)));
+    put_byte(json, (int)(leads[extra] | c >> (6 * extra)));
     while (extra--)
-        buf_putc(buf, (char)(0x80 | (c >> (6 * extra) & 0x3F)));
+        put_byte(json, (int)(0x80 | (c >> (6 * extra) & 0x3F)));
 }
 
 /* The escape whose backslash was just consumed. */
@@ -132,7 +143,7 @@ static bool unescape(struct json *json) {
     if (take(json, 'u')) {
         long c = code_point(json);
         if (c >= 0)
-            put_utf8(&json->scratch, c);
+            put_utf8(json, c);
         return c >= 0;
     }
     int c = peek(json);
@@ -140,7 +151,7 @@ static bool unescape(struct json *json) {
     if (!name)
         return false;
     json->at++;
-    buf_putc(&json->scratch, values[name - names]);
+    put_byte(json, values[name - names]);
     return true;
 }
 
@@ -166,15 +177,17 @@ static enum json_event read_string(struct json *json, enum json_event event) {
         if (copied || peek(json) == '\\') {
             if (!copied)
                 buf_clear(&json->scratch);
-            buf_put(&json->scratch, json->text + start, json->at - start);
+            if (!json->undecoded)
+                buf_put(&json->scratch, json->text + start, json->at - start);
         }
         if (!take(json, '\\'))
             break;
         if (!unescape(json))
             return fail(json, "malformed escape in a string");
     }
-    json->value = copied ? json->scratch.bytes : json->text + start;
-    json->value_len = copied ? json->scratch.len : json->at - start;
+    bool decoded = copied && !json->undecoded;
+    json->value = decoded ? json->scratch.bytes : copied ? "" : json->text + start;
+    json->value_len = decoded ? json->scratch.len : copied ? 0 : json->at - start;
     if (!take(json, '"'))
         return fail(json, json->at == json->len ? "a string without an end" : "control byte in a string");
     return json->scratch.failed ? fail(json, "no memory") : event;
@@ -311,10 +324,13 @@ enum json_event json_skip(struct json *json, enum json_event event) {
     if (event != JSON_OBJECT && event != JSON_ARRAY)
         return event;
     unsigned outside = json->depth - 1;
-    while (json->depth > outside)
-        if (json_next(json) == JSON_ERROR)
-            return JSON_ERROR;
-    return event;
+    bool undecoded = json->undecoded;
+    enum json_event inside = event;
+    json->undecoded = true;
+    while (json->depth > outside && inside != JSON_ERROR)
+        inside = json_next(json);
+    json->undecoded = undecoded;
+    return inside == JSON_ERROR ? JSON_ERROR : event;
 }
 
 size_t json_offset(const struct json *json) {

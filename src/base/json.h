@@ -13,7 +13,7 @@
 #include "base/err.h"
 
 enum json_event {
-    JSON_ERROR, /* malformed: json->error says what, json_offset where */
+    JSON_ERROR, /* malformed: json->error says what, json_offset where; or json_no_memory */
     JSON_OBJECT,
     JSON_OBJECT_END,
     JSON_ARRAY,
@@ -39,8 +39,10 @@ struct json {
     unsigned depth_max;   /* may be lowered after json_start */
     bool lone_surrogates; /* may be set after json_start: half of a pair is taken, and decoded as if it were a
                              character (so `value` may not be UTF-8) */
-    char nested[40];      /* where error points for a text that is nested too deeply */
-    struct buf scratch;   /* the decoded text of the last JSON_KEY or JSON_STRING that had escapes */
+    bool undecoded;     /* may be set after json_start: strings with escapes are judged, but their `value` is
+                           empty, and nothing needs memory */
+    char nested[40];    /* where error points for a text that is nested too deeply */
+    struct buf scratch; /* the decoded text of the last JSON_KEY or JSON_STRING that had escapes */
     const char *value; /* KEY, STRING: decoded UTF-8 (may hold NULs); NUMBER: its text. Not NUL-terminated. */
     size_t value_len;  /* `value` is valid until the next call */
 };
@@ -49,8 +51,11 @@ struct json {
 void json_start(struct json *json, const char *text, size_t len);
 void json_stop(struct json *json);
 enum json_event json_next(struct json *json);
-/* Moves over the rest of the value that `event` (just returned) began. JSON_ERROR when it is malformed, else
- * `event`. */
+/* Whether a JSON_ERROR came of memory that ran out, which says nothing about the text: CKPT_E_NOMEM then,
+ * else 0 and *err untouched. */
+int json_no_memory(const struct json *json, struct ckpt_err *err);
+/* Moves over the rest of the value that `event` (just returned) began, without needing memory. JSON_ERROR
+ * when it is malformed, else `event`. */
 enum json_event json_skip(struct json *json, enum json_event event);
 /* Offset in the text of the first byte that was not consumed yet. */
 size_t json_offset(const struct json *json);

@@ -8,6 +8,7 @@
 bool json_valid(const char *text, size_t len) {
     struct json json;
     json_start(&json, text, len);
+    json.undecoded = true;
     enum json_event event;
     do
         event = json_next(&json);
@@ -30,7 +31,7 @@ static bool too_long(const struct json *json) {
 bool json_python(const char *text, size_t len) {
     struct json json;
     json_start(&json, text, len);
-    json.lone_surrogates = true;
+    json.lone_surrogates = json.undecoded = true;
     enum json_event event;
     do
         event = json_next(&json);

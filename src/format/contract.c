@@ -30,6 +30,9 @@ static int member_of(const struct json *json) {
 }
 
 static int malformed(const struct json *json, struct ckpt_err *err) {
+    int rc = json_no_memory(json, err);
+    if (rc)
+        return rc;
     return err_set(err, CKPT_E_INVAL, "malformed JSON at byte %zu: %s", json_offset(json), json->error);
 }
 

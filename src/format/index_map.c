@@ -77,8 +77,9 @@ static int each_member(struct index_map *map, const char *text, size_t len, cons
     json_next(&json);
     while (!rc && json_next(&json) == JSON_KEY)
         rc = member(map, &json, err);
+    int memory = json_no_memory(&json, err); /* then what was said of the text means nothing */
     json_stop(&json);
-    return rc;
+    return memory ? memory : rc;
 }
 
 /* Any value: it is shown as it stands. */

@@ -110,8 +110,9 @@ void keys_free(struct keys *keys) {
 /* ---- survey ----------------------------------------------------------------------------------------- */
 
 static int malformed(const struct json *json, const char *what, struct ckpt_err *err) {
-    if (json->scratch.failed)
-        return err_set(err, CKPT_E_NOMEM, "no memory for a string of %s", what);
+    int rc = json_no_memory(json, err);
+    if (rc)
+        return err_wrap(err, rc, "%s", what);
     return err_set(
         err, CKPT_E_CORRUPT, "%s is not JSON: %s at byte %zu", what, json->error, json_offset(json));
 }

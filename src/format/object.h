@@ -12,9 +12,9 @@ int object_load(struct source *source, uint64_t off, size_t len, char **ret_text
 
 /*
  * Whether the text is well-formed JSON, one object, no key of it twice (deeper ones are not compared), and
- * how many members it has. A reader that walks the text afterwards never meets JSON_ERROR. what names the
- * text in messages, depth_max how deep it may nest. ret_repeated NULL: a repeated key is CORRUPT; else it is
- * told there and the caller judges. Errors: CORRUPT, NOMEM.
+ * how many members it has. A reader that walks the text afterwards meets JSON_ERROR for want of memory only
+ * (json_no_memory). what names the text in messages, depth_max how deep it may nest. ret_repeated NULL: a
+ * repeated key is CORRUPT; else it is told there and the caller judges. Errors: CORRUPT, NOMEM.
  */
 int object_survey(const char *text, size_t len, const char *what, unsigned depth_max, uint64_t *ret_members,
     bool *ret_repeated, struct ckpt_err *err);

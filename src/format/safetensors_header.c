@@ -243,9 +243,10 @@ static int read_header(
     json_start(&walk.json, header, len);
     keys_start(&walk.keys, header, len);
     int rc = read_members(&walk, err);
+    int memory = json_no_memory(&walk.json, err); /* then what was said of the text means nothing */
     keys_free(&walk.keys);
     json_stop(&walk.json);
-    return rc;
+    return memory ? memory : rc;
 }
 
 static size_t blanks_before(const char *text, size_t len) {

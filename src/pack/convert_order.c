@@ -48,9 +48,9 @@ static int place_names(struct order *order, struct json *json, struct ckpt_err *
     if (event == JSON_ARRAY)
         while ((event = json_next(json)) == JSON_STRING)
             place_name(order, json);
-    if (event != JSON_ARRAY_END || json_next(json) != JSON_END)
-        return err_set(err, CKPT_E_INVAL, "it is not a JSON array of names");
-    return 0;
+    bool whole = event == JSON_ARRAY_END && json_next(json) == JSON_END;
+    int rc = json_no_memory(json, err);
+    return rc || whole ? rc : err_set(err, CKPT_E_INVAL, "it is not a JSON array of names");
 }
 
 /* By name, the rest stands in another order than in the file: so by place. */

@@ -18,6 +18,9 @@ struct state {
 };
 
 int json_wanted(const struct json *json, enum json_event event, const char *what, struct ckpt_err *err) {
+    int rc = event == JSON_ERROR ? json_no_memory(json, err) : 0;
+    if (rc)
+        return rc;
     if (event == JSON_ERROR)
         return err_set(
             err, CKPT_E_INVAL, "not well-formed JSON: offset %zu: %s", json_offset(json), json->error);
@@ -106,11 +109,14 @@ static int read_encoding(struct json *json, void *at, struct ckpt_err *err) {
 
 static int read_f32(struct json *json, uint32_t *ret_bits, struct ckpt_err *err) {
     enum json_event event = json_next(json);
-    bool good = event == JSON_NUMBER   ? float_of_number(json->value, json->value_len, ret_bits)
-                : event == JSON_STRING ? float_of_name(json->value, json->value_len, ret_bits)
-                                       : false;
-    return good ? 0
-                : wrong(json, event, "a float32 (a number, or \"NaN\", \"Infinity\", \"-Infinity\")", err);
+    int rc = CKPT_E_INVAL;
+    if (event == JSON_NUMBER)
+        rc = float_of_number(json->value, json->value_len, ret_bits);
+    else if (event == JSON_STRING && float_of_name(json->value, json->value_len, ret_bits))
+        rc = 0;
+    if (rc == CKPT_E_NOMEM)
+        return err_set(err, rc, "no memory for a number of %zu digits", json->value_len);
+    return rc ? wrong(json, event, "a float32 (a number, or \"NaN\", \"Infinity\", \"-Infinity\")", err) : 0;
 }
 
 static int read_bits(struct json *json, uint32_t *ret_bits, struct ckpt_err *err) {

@@ -55,7 +55,8 @@ int fields_members(const struct fields *fields, struct json *json, struct ckpt_e
 /* The whole text is one such object. */
 int fields_parse(const struct fields *fields, const char *text, size_t len, struct ckpt_err *err);
 
-/* INVAL with what the JSON reader found, or with what was wanted instead of `event`. */
+/* INVAL with what the JSON reader found, or with what was wanted instead of `event`; NOMEM where it ran out.
+ */
 int json_wanted(const struct json *json, enum json_event event, const char *what, struct ckpt_err *err);
 
 #endif

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pack/float_text.h"
 
+#include <ckptfs.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool parse(const char *text, float *ret_value) {
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!plain)
-        return false;
-    *ret_value = strtof_l(text, NULL, plain);
-    freelocale(plain);
-    return true;
-}
-
-bool float_of_number(const char *text, size_t len, uint32_t *ret_bits) {
-    float value;
+int float_of_number(const char *text, size_t len, uint32_t *ret_bits) {
+    float value = 0;
     char *copy = strndup(text, len);
-    bool good = copy && parse(copy, &value) && isfinite(value);
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    int rc = copy && plain ? 0 : CKPT_E_NOMEM;
+    if (!rc)
+        value = strtof_l(copy, NULL, plain);
+    if (plain)
+        freelocale(plain);
     free(copy);
-    if (good)
-        memcpy(ret_bits, &value, sizeof *ret_bits);
-    return good;
+    if (rc || !isfinite(value))
+        return rc ? rc : CKPT_E_INVAL;
+    memcpy(ret_bits, &value, sizeof *ret_bits);
+    return 0;
 }
 
 bool float_of_name(const char *text, size_t len, uint32_t *ret_bits) {

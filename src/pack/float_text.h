@@ -9,8 +9,8 @@
 
 #define FLOAT_NAN UINT32_C(0x7fc00000)
 
-/* A JSON number to the nearest float32; false when that is infinite. */
-bool float_of_number(const char *text, size_t len, uint32_t *ret_bits);
+/* A JSON number to the nearest float32. INVAL when that is infinite, NOMEM. */
+int float_of_number(const char *text, size_t len, uint32_t *ret_bits);
 /* "NaN" (FLOAT_NAN), "Infinity", "-Infinity", and as Python's repr has them: "nan", "inf", "-inf". */
 bool float_of_name(const char *text, size_t len, uint32_t *ret_bits);
 

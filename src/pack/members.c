@@ -87,14 +87,14 @@ static int read_all(struct reading *reading) {
     enum json_event event = json_next(&reading->json);
     int rc = 0;
     if (event != JSON_OBJECT)
-        return 0;
+        return json_no_memory(&reading->json, NULL);
     while (!rc && (event = json_next(&reading->json)) == JSON_KEY) {
         rc = read_member(reading, &event);
         if (event == JSON_ERROR)
             break;
     }
     reading->members.is_object = event == JSON_OBJECT_END;
-    return rc;
+    return rc ? rc : json_no_memory(&reading->json, NULL);
 }
 
 int members_read(

@@ -74,6 +74,8 @@ static int read_members(
     }
     buf_free(&key);
     if (!rc && event == JSON_ERROR)
+        rc = json_no_memory(json, err);
+    if (!rc && event == JSON_ERROR)
         rc = err_set(err, CKPT_E_CORRUPT, "metadata: offset %zu: %s", json_offset(json), json->error);
     return rc;
 }
