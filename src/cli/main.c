@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -95,6 +96,7 @@ static void occupy_standard_descriptors(void) {
 
 int main(int argc, char **argv) {
     occupy_standard_descriptors();
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows past the limit is an error like others, with a message */
     int code = run(argc, argv);
     int flushed = flush_stdout();
     return flushed ? flushed : code;

@@ -3,6 +3,7 @@
 #include "hash/hash_ops.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const struct hash_info hash_table[HASH_KIND_COUNT] = {
     [HASH_FNV1A64] = {.name = "fnv1a64", .digest_bytes = 8},
@@ -53,6 +54,12 @@ void hash_free(struct hash_state *state) {
     free(state);
 }
 
+int hash_check(const uint8_t digest[HASH_DIGEST_MAX], struct ckpt_err *err) {
+    static const uint8_t none[HASH_DIGEST_MAX];
+    return memcmp(digest, none, sizeof none) ? 0
+                                             : err_set(err, CKPT_E_NOMEM, "no memory for a SHA-256 digest");
+}
+
 int hash_bytes(enum hash_kind kind, const void *bytes, size_t len, uint8_t digest[HASH_DIGEST_MAX],
     struct ckpt_err *err) {
     struct hash_state *state;
@@ -62,5 +69,5 @@ int hash_bytes(enum hash_kind kind, const void *bytes, size_t len, uint8_t diges
     hash_update(state, bytes, len);
     hash_final(state, digest);
     hash_free(state);
-    return 0;
+    return kind == HASH_SHA256 ? hash_check(digest, err) : 0;
 }

@@ -25,7 +25,10 @@ extern const struct hash_info hash_table[HASH_KIND_COUNT];
 int hash_new(enum hash_kind kind, struct hash_state **ret_state, struct ckpt_err *err);
 void hash_reset(struct hash_state *state);
 void hash_update(struct hash_state *state, const void *bytes, size_t len);
+/* SHA-256: all zeros when the crypto library failed, which no content is known to have. */
 void hash_final(struct hash_state *state, uint8_t digest[HASH_DIGEST_MAX]);
+/* For who is to write a SHA-256 digest: NOMEM when it is none. */
+int hash_check(const uint8_t digest[HASH_DIGEST_MAX], struct ckpt_err *err);
 void hash_free(struct hash_state *state);
 /* The digest of bytes at hand. Errors as hash_new. */
 int hash_bytes(enum hash_kind kind, const void *bytes, size_t len, uint8_t digest[HASH_DIGEST_MAX],

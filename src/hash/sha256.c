@@ -5,8 +5,9 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-/* update and final cannot report. OpenSSL's own SHA-256 does not fail there, but a foreign provider may: then
- * the digest is all zeros, which no content is known to have, so that verification fails closed. */
+/* reset, update and final cannot report. Where they fail (no memory, a foreign provider), the digest is all
+ * zeros, which no content is known to have: verification fails closed, and a writer can tell. A state that
+ * was not begun is not touched again. */
 struct sha256 {
     EVP_MD *md; /* fetched once: a lookup by name takes locks */
     EVP_MD_CTX *ctx;
@@ -41,12 +42,12 @@ static int sha256_init(void *state, struct ckpt_err *err) {
 
 static void sha256_update(void *state, const void *bytes, size_t len) {
     struct sha256 *sha = state;
-    sha->failed |= EVP_DigestUpdate(sha->ctx, bytes, len) != 1;
+    sha->failed = sha->failed || EVP_DigestUpdate(sha->ctx, bytes, len) != 1;
 }
 
 static void sha256_final(void *state, uint8_t *digest) {
     struct sha256 *sha = state;
-    sha->failed |= EVP_DigestFinal_ex(sha->ctx, digest, NULL) != 1;
+    sha->failed = sha->failed || EVP_DigestFinal_ex(sha->ctx, digest, NULL) != 1;
     if (sha->failed)
         memset(digest, 0, 32);
 }

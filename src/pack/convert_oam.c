@@ -99,14 +99,15 @@ static int take_config(struct model *model, const struct metadata *metadata, str
     const struct ckpt_pair *pair = metadata_find(metadata, KEY_CONFIG);
     struct document_arch arch;
     int rc = document_config(model, pair->value, pair->value_len, &arch, err);
-    if (rc)
-        return rc;
-    return take_arch_config(model, metadata_find(metadata, KEY_ARCH_CONFIG), arch.bytes, err);
+    if (!rc)
+        rc = oam_check_config(&model->config, err);
+    return rc ? rc : take_arch_config(model, metadata_find(metadata, KEY_ARCH_CONFIG), arch.bytes, err);
 }
 
 static int take_progress(struct model *model, const struct metadata *metadata, struct ckpt_err *err) {
     const struct ckpt_pair *pair = metadata_find(metadata, KEY_PROGRESS);
-    return document_progress(model, pair->value, pair->value_len, NULL, err);
+    int rc = document_progress(model, pair->value, pair->value_len, NULL, err);
+    return rc ? rc : oam_check_progress(&model->progress, err);
 }
 
 static int take_order(struct model *model, const struct metadata *metadata, struct ckpt_err *err) {
@@ -114,7 +115,8 @@ static int take_order(struct model *model, const struct metadata *metadata, stru
     return convert_order(&model->weights, pair->value, pair->value_len, err);
 }
 
-/* One that is not as it was written is told like one that is not known; the defaults stay then. */
+/* One that is not as it was written, or that no .oam can hold, is told like one that is not known; the
+ * defaults stay then. */
 static int take_key(struct convert *convert, struct model *model, const struct metadata *metadata,
     const char *key, struct ckpt_err *err) {
     static const struct {

@@ -14,16 +14,13 @@
 
 struct folder {
     struct place place; /* of the target */
-    char name[TEMPORARY_NAME_BYTES];
-    int fd;      /* of the temporary directory, which it locks */
-    mode_t mode; /* of the empty directory that it replaces, or FRESH */
+    struct temporary temporary;
+    mode_t mode; /* that the target gets */
 };
 
-#define FRESH ((mode_t)-1)
-
 static void end(struct folder *folder) {
-    if (folder->fd >= 0)
-        close(folder->fd);
+    if (folder->temporary.fd >= 0)
+        close(folder->temporary.fd);
     place_close(&folder->place);
     free(folder);
 }
@@ -31,8 +28,9 @@ static void end(struct folder *folder) {
 void folder_abandon(struct folder *folder) {
     if (!folder)
         return;
-    if (folder->fd >= 0)
-        temporary_remove(folder->place.dir, folder->name);
+    if (folder->temporary.fd >= 0)
+        temporary_remove(folder->place.dir, folder->temporary.name);
+    place_undo(&folder->place);
     end(folder);
 }
 
@@ -57,12 +55,14 @@ static int entries_of(const struct place *place, unsigned *ret_count, struct ckp
 
 /* The mode of the empty directory that is there; *ret_mode stays as it is when there is none. */
 static int look_at_target(const struct place *place, mode_t *ret_mode, struct ckpt_err *err) {
-    struct stat target;
+    struct stat target, around;
     unsigned entries = 0;
     if (fstatat(place->dir, place->name, &target, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : err_os(err, errno, "%s", place->path);
     if (!S_ISDIR(target.st_mode))
         return err_os(err, EEXIST, "%s is no directory", place->path);
+    if (fstat(place->dir, &around) == 0 && around.st_dev != target.st_dev)
+        return err_os(err, EBUSY, "%s is a mount point: it cannot be replaced", place->path);
     int rc = entries_of(place, &entries, err);
     if (!rc && entries)
         rc = err_os(err, ENOTEMPTY, "%s: a new or an empty directory is wanted", place->path);
@@ -89,18 +89,22 @@ static int open_place(const char *path, struct place *place, struct ckpt_err *er
 }
 
 static int begin(struct folder *folder, const char *path, struct ckpt_err *err) {
-    folder->mode = FRESH;
+    const mode_t fresh = (mode_t)-1;
+    mode_t mode = fresh;
     int rc = open_place(path, &folder->place, err);
     if (!rc)
-        rc = look_at_target(&folder->place, &folder->mode, err);
-    return rc ? rc : temporary_directory(&folder->place, folder->name, &folder->fd, err);
+        rc = look_at_target(&folder->place, &mode, err);
+    if (!rc)
+        rc = temporary_directory(&folder->place, &folder->temporary, err);
+    folder->mode = mode == fresh ? folder->temporary.mode : mode;
+    return rc;
 }
 
 int folder_begin(const char *path, struct folder **ret_folder, struct ckpt_err *err) {
     struct folder *folder = calloc(1, sizeof *folder);
     if (!folder)
         return err_set(err, CKPT_E_NOMEM, "%s: no memory", path);
-    folder->fd = folder->place.dir = -1;
+    folder->temporary.fd = folder->place.dir = -1;
     int rc = begin(folder, path, err);
     if (rc)
         folder_abandon(folder);
@@ -112,13 +116,13 @@ int folder_begin(const char *path, struct folder **ret_folder, struct ckpt_err *
 /* ---- filling ------------------------------------------------------------------------------------------- */
 
 int folder_mkdir(struct folder *folder, const char *path, struct ckpt_err *err) {
-    if (mkdirat(folder->fd, path, 0777) != 0 && errno != EEXIST)
+    if (mkdirat(folder->temporary.fd, path, 0777) != 0 && errno != EEXIST)
         return err_os(err, errno, "%s/%s: make directory", folder->place.path, path);
     return 0;
 }
 
 int folder_create(struct folder *folder, const char *path, int *ret_fd, struct ckpt_err *err) {
-    int fd = openat(folder->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int fd = openat(folder->temporary.fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
         return err_os(err, errno, "%s/%s: create", folder->place.path, path);
     *ret_fd = fd;
@@ -126,14 +130,15 @@ int folder_create(struct folder *folder, const char *path, int *ret_fd, struct c
 }
 
 int folder_remove(struct folder *folder, const char *path, struct ckpt_err *err) {
-    if (unlinkat(folder->fd, path, 0) != 0)
+    if (unlinkat(folder->temporary.fd, path, 0) != 0)
         return err_os(err, errno, "%s/%s: remove", folder->place.path, path);
     return 0;
 }
 
 int folder_times(
     struct folder *folder, const char *path, const struct timespec times[2], struct ckpt_err *err) {
-    int rc = *path ? utimensat(folder->fd, path, times, AT_SYMLINK_NOFOLLOW) : futimens(folder->fd, times);
+    int rc = *path ? utimensat(folder->temporary.fd, path, times, AT_SYMLINK_NOFOLLOW)
+                   : futimens(folder->temporary.fd, times);
     return rc == 0 ? 0 : err_os(err, errno, "%s/%s: set its times", folder->place.path, path);
 }
 
@@ -142,12 +147,12 @@ int folder_times(
 int folder_commit(struct folder *folder, struct ckpt_err *err) {
     const struct place *place = &folder->place;
     int rc = 0;
-    if (folder->mode != FRESH && fchmod(folder->fd, folder->mode) != 0)
-        rc = err_os(err, errno, "%s: its mode %04o cannot be kept", place->path, (unsigned)folder->mode);
+    if (fchmod(folder->temporary.fd, folder->mode) != 0)
+        rc = err_os(err, errno, "%s: its mode cannot be %04o", place->path, (unsigned)folder->mode);
     /* the whole file system at once: a flush for each of 20,000 files would take minutes on a disk */
-    else if (syncfs(folder->fd) != 0)
+    else if (syncfs(folder->temporary.fd) != 0)
         rc = err_os(err, errno, "%s: flush to disk", place->path);
-    else if (renameat(place->dir, folder->name, place->dir, place->name) != 0)
+    else if (renameat(place->dir, folder->temporary.name, place->dir, place->name) != 0)
         rc = err_os(err, errno, "%s: rename to it", place->path);
     if (rc) {
         folder_abandon(folder);

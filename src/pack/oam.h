@@ -15,6 +15,10 @@
  */
 int oam_check(struct model *model, struct ckpt_err *err);
 
+/* Its first parts alone. */
+int oam_check_config(const struct model_config *config, struct ckpt_err *err);
+int oam_check_progress(const struct model_progress *progress, struct ckpt_err *err);
+
 /* Checks the model, then writes it. Errors before anything is written: those of oam_check. Later: those of
  * out.h and of model.h; the target is then as it was. */
 int oam_write(

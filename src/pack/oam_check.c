@@ -189,8 +189,11 @@ static int check_optimizer(const struct model_optimizer *optimizer, struct ckpt_
 /* ---- the model ------------------------------------------------------------------------------------------
  */
 
-static int check_config(const struct model_config *config, struct ckpt_err *err) {
+int oam_check_config(const struct model_config *config, struct ckpt_err *err) {
     const uint8_t dtypes[] = {config->weight_dtype, config->state_dtype, config->compute_dtype};
+    int rc = check_field("architecture", &config->architecture, OAM_ARCHITECTURE_BYTES, err);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < sizeof dtypes; i++)
         if (dtypes[i] >= DTYPE_OAM_COUNT)
             return err_set(err, CKPT_E_INVAL, "config: .oam has no type %s", dtype_table[dtypes[i]].name);
@@ -200,12 +203,14 @@ static int check_config(const struct model_config *config, struct ckpt_err *err)
     return 0;
 }
 
+int oam_check_progress(const struct model_progress *progress, struct ckpt_err *err) {
+    return check_field("metric name", &progress->metric_name, OAM_METRIC_NAME_BYTES, err);
+}
+
 int oam_check(struct model *model, struct ckpt_err *err) {
-    int rc = check_field("architecture", &model->config.architecture, OAM_ARCHITECTURE_BYTES, err);
+    int rc = oam_check_config(&model->config, err);
     if (!rc)
-        rc = check_field("metric name", &model->progress.metric_name, OAM_METRIC_NAME_BYTES, err);
-    if (!rc)
-        rc = check_config(&model->config, err);
+        rc = oam_check_progress(&model->progress, err);
     if (!rc)
         rc = check_tensors(&model->weights, true, err);
     if (!rc)

@@ -51,15 +51,22 @@ static int resolve(const char *path, char **ret_path, struct ckpt_err *err) {
     return 0;
 }
 
-/* Makes every directory of the path that is missing; `path` is written to and restored. */
-static int make_parents(char *path, const char *shown, struct ckpt_err *err) {
+/* Makes every directory of the path that is missing, and counts those; `path` is written to, and restored
+ * unless it fails. */
+static int make_parents(char *path, struct place *place, struct ckpt_err *err) {
     for (char *slash = path + strspn(path, "/"); (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
-        int refused = mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : errno;
+        bool made = mkdir(path, 0777) == 0;
+        int refused = made || errno == EEXIST ? 0 : errno;
         struct stat there;
         if (refused && stat(path, &there) == 0) /* of a read-only file system, say */
             refused = 0;
-        int rc = refused ? err_os(err, refused, "%s: make directory %s", shown, path) : 0;
+        place->levels += made;
+        int rc = refused ? err_os(err, refused, "%s: make directory %s", place->path, path) : 0;
+        if (rc && place->levels) {
+            *strrchr(path, '/') = '\0';
+            place->parents = realpath(path, NULL);
+        }
         *slash = '/';
         if (rc)
             return rc;
@@ -71,17 +78,22 @@ static int make_parents(char *path, const char *shown, struct ckpt_err *err) {
 static int split(char *path, struct place *place, struct ckpt_err *err) {
     char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
+    if (!strcmp(path, "-"))
+        return err_set(err, CKPT_E_INVAL,
+            "'-': nothing is written to standard output, since it could not be taken back ('./-' is a file)");
     if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
         return err_set(err, CKPT_E_INVAL, "'%s' names no file", place->path);
-    int rc = make_parents(path, place->path, err);
+    int rc = make_parents(path, place, err);
     if (rc)
         return rc;
     place->name = strdup(name);
-    if (!place->name)
-        return err_set(err, CKPT_E_NOMEM, "%s: no memory", place->path);
     if (slash)
         *slash = '\0';
     const char *dir = !slash ? "." : *path ? path : "/";
+    place->parents =
+        place->levels ? realpath(dir, NULL) : NULL; /* whatever becomes of the working directory */
+    if (!place->name || (place->levels && !place->parents))
+        return err_set(err, CKPT_E_NOMEM, "%s: no memory", place->path);
     place->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return place->dir >= 0 ? 0 : err_os(err, errno, "%s: open directory %s", place->path, dir);
 }
@@ -93,17 +105,58 @@ int place_open(const char *path, struct place *ret_place, struct ckpt_err *err) 
     if (!rc)
         rc = split(real, &place, err);
     free(real);
-    if (rc)
+    if (rc) {
+        place_undo(&place);
         place_close(&place);
-    else
+    } else {
         *ret_place = place;
+    }
     return rc;
 }
 
+/* ---- directories that were made ------------------------------------------------------------------------ */
+
+/* Cuts `path` down to the directory above; "." above a name alone. */
+static void go_up(char *path) {
+    char *slash = strrchr(path, '/');
+    while (slash > path && slash[-1] == '/')
+        slash--;
+    if (slash)
+        slash[slash == path] = '\0';
+    else
+        strcpy(path, ".");
+}
+
+void place_undo(struct place *place) {
+    for (; place->parents && place->levels && rmdir(place->parents) == 0; place->levels--)
+        go_up(place->parents);
+}
+
+static int flush(int dir) {
+    return fsync(dir) != 0 && errno != EINVAL ? errno : 0; /* some file systems cannot, and need not */
+}
+
+static int flush_path(const char *path) {
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int refused = dir < 0 ? errno : flush(dir);
+    if (dir >= 0)
+        close(dir);
+    return refused;
+}
+
 int place_flush(const struct place *place, struct ckpt_err *err) {
-    if (fsync(place->dir) != 0 && errno != EINVAL) /* some file systems cannot, and need not */
-        return err_os(err, errno, "%s: it is complete, but flushing its directory failed", place->path);
-    return 0;
+    int refused = flush(place->dir);
+    char *above = place->levels ? strdup(place->parents) : NULL;
+    if (place->levels && !above)
+        refused = ENOMEM;
+    for (unsigned level = 0; !refused && level < place->levels; level++) {
+        go_up(above);
+        refused = flush_path(above);
+    }
+    free(above);
+    return refused
+               ? err_os(err, refused, "%s: it is complete, but flushing its directory failed", place->path)
+               : 0;
 }
 
 void place_close(struct place *place) {
@@ -111,5 +164,6 @@ void place_close(struct place *place) {
         close(place->dir);
     free(place->path);
     free(place->name);
+    free(place->parents);
     *place = (struct place){.dir = -1};
 }

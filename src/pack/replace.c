@@ -13,17 +13,17 @@
 
 struct replace {
     struct place place; /* of the target */
-    char name[TEMPORARY_NAME_BYTES];
-    int fd;
+    struct temporary temporary;
+    mode_t mode; /* that the target gets */
 };
 
 int replace_fd(const struct replace *replace) {
-    return replace->fd;
+    return replace->temporary.fd;
 }
 
 static void end(struct replace *replace) {
-    if (replace->fd >= 0)
-        close(replace->fd);
+    if (replace->temporary.fd >= 0)
+        close(replace->temporary.fd);
     place_close(&replace->place);
     free(replace);
 }
@@ -31,8 +31,9 @@ static void end(struct replace *replace) {
 void replace_abandon(struct replace *replace) {
     if (!replace)
         return;
-    if (replace->fd >= 0)
-        (void)unlinkat(replace->place.dir, replace->name, 0);
+    if (replace->temporary.fd >= 0)
+        (void)unlinkat(replace->place.dir, replace->temporary.name, 0);
+    place_undo(&replace->place);
     end(replace);
 }
 
@@ -56,9 +57,8 @@ static int begin(struct replace *replace, const char *path, struct ckpt_err *err
     if (!rc)
         rc = look_at_target(&replace->place, &mode, err);
     if (!rc)
-        rc = temporary_file(&replace->place, replace->name, &replace->fd, err);
-    if (!rc && mode != fresh && fchmod(replace->fd, mode) != 0)
-        rc = err_os(err, errno, "%s: its mode %04o cannot be kept", path, (unsigned)mode);
+        rc = temporary_file(&replace->place, &replace->temporary, err);
+    replace->mode = mode == fresh ? replace->temporary.mode : mode;
     return rc;
 }
 
@@ -66,7 +66,7 @@ int replace_begin(const char *path, struct replace **ret_replace, struct ckpt_er
     struct replace *replace = calloc(1, sizeof *replace);
     if (!replace)
         return err_set(err, CKPT_E_NOMEM, "%s: no memory", path);
-    replace->fd = -1;
+    replace->temporary.fd = -1;
     replace->place.dir = -1;
     int rc = begin(replace, path, err);
     if (rc)
@@ -78,14 +78,18 @@ int replace_begin(const char *path, struct replace **ret_replace, struct ckpt_er
 
 /* Everything that can fail before the target changes. */
 static int flush(const struct replace *replace, struct ckpt_err *err) {
-    if (fsync(replace->fd) != 0)
+    int fd = replace->temporary.fd;
+    if (fchmod(fd, replace->mode) != 0)
+        return err_os(
+            err, errno, "%s: its mode cannot be %04o", replace->place.path, (unsigned)replace->mode);
+    if (fsync(fd) != 0)
         return err_os(err, errno, "%s: flush to disk", replace->place.path);
     return 0;
 }
 
 static int take_its_place(const struct replace *replace, struct ckpt_err *err) {
     const struct place *place = &replace->place;
-    if (renameat(place->dir, replace->name, place->dir, place->name) != 0)
+    if (renameat(place->dir, replace->temporary.name, place->dir, place->name) != 0)
         return err_os(err, errno, "%s: rename over it", place->path);
     return 0;
 }

@@ -4,9 +4,7 @@
  * name in the target's directory, flushed to the disk and renamed over the target; then the directory is
  * flushed. Until the rename the old file is untouched.
  *
- * Temporaries are named ".NAME.ckpt-XXXXXX" (NAME cut where it would be too long) and locked with flock(2)
- * while they are written. One that nobody holds any more (its writer was killed) is removed when the next
- * file of that name is begun.
+ * A temporary that a killed writer left is removed when the next file of that name is begun (temporary.h).
  *
  * Threads: one at a time.
  */

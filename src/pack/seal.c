@@ -24,6 +24,7 @@ struct sealing {
     struct stat opened; /* the payload when it was looked at */
     uint64_t start;     /* a regular payload's position */
     uint64_t base;      /* where the payload starts in the file */
+    bool arrives;       /* it is read once, in order: a pipe, or a file that does not say how long it is */
     bool known;         /* how long the payload is, or has to be: */
     uint64_t bytes;
     struct seal_header header;
@@ -57,7 +58,9 @@ static int look(struct sealing *sealing, struct ckpt_err *err) {
         return err_os(err, errno, PAYLOAD);
     if (S_ISDIR(sealing->opened.st_mode))
         return err_os(err, EISDIR, PAYLOAD);
-    if (S_ISREG(sealing->opened.st_mode)) {
+    /* those of /proc, and others that are made when they are read, say 0 */
+    sealing->arrives = !S_ISREG(sealing->opened.st_mode) || sealing->opened.st_size == 0;
+    if (!sealing->arrives) {
         int rc = look_at_file(sealing, err);
         if (rc)
             return rc;
@@ -109,7 +112,10 @@ static int more(void *arg, uint64_t *bytes, bool *ended, struct ckpt_err *err) {
     int rc = seal_stream_more(stream, bytes, ended, err);
     if (rc || !sealing->known)
         return rc;
-    if (*bytes > sealing->bytes || (*ended && *bytes != sealing->bytes))
+    if (*bytes > sealing->bytes)
+        return err_set(err, CKPT_E_MISMATCH,
+            "the payload has %" PRIu64 " bytes or more, the contract gives %" PRIu64, *bytes, sealing->bytes);
+    if (*ended && *bytes != sealing->bytes)
         return refuse_size(*bytes, sealing->bytes, err);
     return 0;
 }
@@ -163,7 +169,7 @@ static int copy_stream(struct sealing *sealing, struct ckpt_err *err) {
 /* ---- all of it ----------------------------------------------------------------------------------------- */
 
 static int write_all(struct sealing *sealing, struct ckpt_err *err) {
-    int rc = S_ISREG(sealing->opened.st_mode) ? copy_file(sealing, err) : copy_stream(sealing, err);
+    int rc = sealing->arrives ? copy_stream(sealing, err) : copy_file(sealing, err);
     if (!rc)
         rc = seal_header_finish(&sealing->header, sealing->plan, sealing->bytes, err);
     if (!rc)

@@ -147,6 +147,9 @@ static int do_piece(struct run *run, struct hand *hand, uint64_t off, size_t len
 
 static int report(struct run *run, struct hand *hand, uint64_t start, struct ckpt_err *err) {
     const struct chunks *chunks = run->chunks;
+    for (uint64_t i = 0; i < hand->count; i++)
+        if (hash_check(hand->digests[i], err) != 0)
+            return CKPT_E_NOMEM;
     pthread_mutex_lock(&run->lock);
     int rc = chunks->digests(
         chunks->arg, start / chunks->chunk_bytes, hand->count, (const uint8_t(*)[32])hand->digests, err);

@@ -15,8 +15,9 @@
 
 /* ---- what a target's temporaries are named ------------------------------------------------------------- */
 
-#define MARK ".ckpt-"
-#define RANDOM_LETTERS 6
+#define MARK ".ckpt-tmp-"
+#define LETTERS "0123456789abcdefghijklmnopqrstuv"
+#define RANDOM_LETTERS 16 /* nobody gives a file such a name: whatever has it may be removed */
 #define STEM_BYTES (NAME_MAX - 1 - (int)sizeof MARK + 1 - RANDOM_LETTERS)
 
 /* "." NAME MARK, with NAME cut where the whole would be too long. */
@@ -25,21 +26,27 @@ static int prefix_of(const struct place *place, char out[TEMPORARY_NAME_BYTES]) 
 }
 
 static int random_letters(char *out) {
-    static const char letters[] = "0123456789abcdefghijklmnopqrstuv";
     uint8_t bytes[RANDOM_LETTERS];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return -1;
     for (int i = 0; i < RANDOM_LETTERS; i++)
-        out[i] = letters[bytes[i] % 32];
+        out[i] = LETTERS[bytes[i] % (sizeof LETTERS - 1)];
     out[RANDOM_LETTERS] = '\0';
     return 0;
 }
 
 static bool is_temporary(const char *name, const char *prefix, size_t len) {
-    return strncmp(name, prefix, len) == 0 && strlen(name) == len + RANDOM_LETTERS;
+    return strncmp(name, prefix, len) == 0 && strlen(name) == len + RANDOM_LETTERS &&
+           strspn(name + len, LETTERS) == RANDOM_LETTERS;
 }
 
-/* ---- making one ---------------------------------------------------------------------------------------- */
+/* ---- the two kinds ------------------------------------------------------------------------------------- */
+
+struct kind {
+    mode_t type, hidden;                    /* S_IFREG and so on; the mode until it is complete */
+    int (*make)(int dir, const char *name); /* a descriptor; EEXIST: try another name */
+    void (*remove)(int dir, const char *name);
+};
 
 static int make_file(int dir, const char *name) {
     return openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -48,35 +55,55 @@ static int make_file(int dir, const char *name) {
 static int make_directory(int dir, const char *name) {
     if (mkdirat(dir, name, 0777) != 0)
         return -1;
-    return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) /* another writer took it for a dead one's */
+        errno = EEXIST;
+    return fd;
 }
 
-/* Another writer may take a fresh temporary for a dead one's in the moment before it is locked: then it is
- * gone, and a new one is made. */
-static bool holds(int dir, const char *name, int fd) {
+static void remove_file(int dir, const char *name) {
+    (void)unlinkat(dir, name, 0);
+}
+
+static const struct kind files = {S_IFREG, 0600, make_file, remove_file};
+static const struct kind directories = {S_IFDIR, 0700, make_directory, temporary_remove};
+
+/* Locks it. False: somebody else has, or the name stands for something else by now. Who holds the lock of
+ * what has the name may remove it: a writer that made it but did not lock it yet makes another one. */
+static bool hold(int dir, const char *name, int fd, mode_t type) {
     struct stat mine, there;
     return flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &mine) == 0 &&
            fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && mine.st_ino == there.st_ino &&
-           mine.st_dev == there.st_dev;
+           mine.st_dev == there.st_dev && (mine.st_mode & S_IFMT) == type;
 }
 
-static int make(const struct place *place, int (*create)(int dir, const char *name),
-    char ret_name[TEMPORARY_NAME_BYTES], int *ret_fd, struct ckpt_err *err) {
-    int len = prefix_of(place, ret_name);
+/* ---- making one ---------------------------------------------------------------------------------------- */
+
+static int hide(
+    const struct place *place, const struct kind *kind, struct temporary *temporary, struct ckpt_err *err) {
+    struct stat made;
+    if (fstat(temporary->fd, &made) != 0 || fchmod(temporary->fd, kind->hidden) != 0)
+        return err_os(err, errno, "%s: the mode of a temporary beside it", place->path);
+    temporary->mode = made.st_mode & 07777;
+    return 0;
+}
+
+static int make(
+    const struct place *place, const struct kind *kind, struct temporary *temporary, struct ckpt_err *err) {
+    int len = prefix_of(place, temporary->name);
     for (int tries = 0; tries < 100; tries++) {
-        if (random_letters(ret_name + len) != 0)
+        if (random_letters(temporary->name + len) != 0)
             return err_os(err, errno, "%s: no random name for a temporary", place->path);
-        int fd = create(place->dir, ret_name);
-        if (fd >= 0 && holds(place->dir, ret_name, fd)) {
-            *ret_fd = fd;
-            return 0;
-        }
-        if (fd >= 0)
-            close(fd);
-        else if (errno != EEXIST && errno != ENOENT)
-            return err_os(err, errno, "%s: a temporary file beside it", place->path);
+        temporary->fd = kind->make(place->dir, temporary->name);
+        if (temporary->fd >= 0 && hold(place->dir, temporary->name, temporary->fd, kind->type))
+            return hide(place, kind, temporary, err);
+        if (temporary->fd < 0 && errno != EEXIST)
+            return err_os(err, errno, "%s: a temporary beside it", place->path);
+        if (temporary->fd >= 0)
+            close(temporary->fd);
+        temporary->fd = -1;
     }
-    return err_os(err, EEXIST, "%s: a temporary file beside it", place->path);
+    return err_os(err, EEXIST, "%s: a temporary beside it", place->path);
 }
 
 /* ---- removing what is left over ------------------------------------------------------------------------ */
@@ -102,17 +129,18 @@ void temporary_remove(int dir, const char *name) {
     (void)unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-/* Whoever writes it holds its lock. */
-static bool is_dead(int dir, const char *name) {
+/* The lock is kept until it is gone. */
+static void remove_if_dead(int dir, const char *name, const struct kind *kind) {
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    bool dead = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
-    if (fd >= 0)
-        close(fd);
-    return dead;
+    if (fd < 0)
+        return;
+    if (hold(dir, name, fd, kind->type))
+        kind->remove(dir, name);
+    close(fd);
 }
 
 /* Best effort: what cannot be removed is no reason not to write. */
-static void clean(const struct place *place) {
+static void clean(const struct place *place, const struct kind *kind) {
     char prefix[TEMPORARY_NAME_BYTES];
     size_t len = (size_t)prefix_of(place, prefix);
     int copy = openat(place->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -123,19 +151,28 @@ static void clean(const struct place *place) {
         return;
     }
     for (struct dirent *entry; (entry = readdir(stream));)
-        if (is_temporary(entry->d_name, prefix, len) && is_dead(place->dir, entry->d_name))
-            temporary_remove(place->dir, entry->d_name);
+        if (is_temporary(entry->d_name, prefix, len))
+            remove_if_dead(place->dir, entry->d_name, kind);
     closedir(stream);
 }
 
-int temporary_file(
-    const struct place *place, char ret_name[TEMPORARY_NAME_BYTES], int *ret_fd, struct ckpt_err *err) {
-    clean(place);
-    return make(place, make_file, ret_name, ret_fd, err);
+static int begin(const struct place *place, const struct kind *kind, struct temporary *ret_temporary,
+    struct ckpt_err *err) {
+    clean(place, kind);
+    ret_temporary->fd = -1;
+    int rc = make(place, kind, ret_temporary, err);
+    if (rc && ret_temporary->fd >= 0) {
+        kind->remove(place->dir, ret_temporary->name);
+        close(ret_temporary->fd);
+        ret_temporary->fd = -1;
+    }
+    return rc;
 }
 
-int temporary_directory(
-    const struct place *place, char ret_name[TEMPORARY_NAME_BYTES], int *ret_fd, struct ckpt_err *err) {
-    clean(place);
-    return make(place, make_directory, ret_name, ret_fd, err);
+int temporary_file(const struct place *place, struct temporary *ret_temporary, struct ckpt_err *err) {
+    return begin(place, &files, ret_temporary, err);
+}
+
+int temporary_directory(const struct place *place, struct temporary *ret_temporary, struct ckpt_err *err) {
+    return begin(place, &directories, ret_temporary, err);
 }

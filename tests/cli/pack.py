@@ -8,7 +8,6 @@ import os
 import random
 import resource
 import shutil
-import signal
 import struct
 import subprocess
 import sys
@@ -40,9 +39,7 @@ def without_room(*words, room=5000):
     """Where no file may grow beyond `room` bytes, as on a full disk: (exit code, stderr)."""
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    done = subprocess.run([CKPT, *words], capture_output=True, text=True, check=False, preexec_fn=limit,
-                          restore_signals=False)
+    done = subprocess.run([CKPT, *words], capture_output=True, text=True, check=False, preexec_fn=limit)
     return done.returncode, done.stderr
 
 

@@ -219,6 +219,10 @@ def lengths(folder):
     endless.stdout.close()
     endless.wait()
     faults.check(done.returncode == 3 and b"gives 1000" in done.stderr, "an endless payload", done)
+    with open("/proc/version", "rb") as file:  # states a size of 0
+        version = file.read()
+    words = by_identities("abcd", 16)
+    folder.makes(envelope(version, 16, "abcd", 3, 4), [*words, "/proc/version"])
     words = by_contract(contract_file(folder, payload_bytes=0, chunk_bytes=0))
     folder.makes(envelope(b"", 0, "abcd", 3, 4), [*words, "-"], b"")
     folder.refuses(3, "has 1 bytes.*gives 0", [*words, "-"], b"x")

@@ -18,7 +18,7 @@ static inline void folder_make(void) {
     ck_assert_ptr_nonnull(mkdtemp(folder));
 }
 
-static inline void folder_remove(void) {
+static inline void folder_clear(void) {
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     ck_assert_int_eq(system(command), 0);

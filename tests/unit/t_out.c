@@ -197,7 +197,7 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("out");
     TCase *tcase = tcase_create("writing");
-    tcase_add_checked_fixture(tcase, setup, folder_remove);
+    tcase_add_checked_fixture(tcase, setup, folder_clear);
     tcase_add_test(tcase, pieces_of_all_sizes);
     tcase_add_test(tcase, zeros_copies_and_room);
     tcase_add_test(tcase, a_copy_past_the_end);

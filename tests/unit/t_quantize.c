@@ -203,7 +203,7 @@ static Suite *suite(void) {
     tcase_add_test(kernels, portable);
     tcase_add_test(kernels, avx2);
     tcase_add_test(kernels, by_hand);
-    tcase_add_checked_fixture(tensors, setup, folder_remove);
+    tcase_add_checked_fixture(tensors, setup, folder_clear);
     tcase_add_test(tensors, pieces);
     suite_add_tcase(all, kernels);
     suite_add_tcase(all, tensors);

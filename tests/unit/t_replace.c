@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "folder.h"
+#include "pack/folder.h"
 #include "pack/replace.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sys/file.h>
 
 static struct ckpt_err err;
@@ -117,6 +119,36 @@ START_TEST(missing_directories_are_made) {
 }
 END_TEST
 
+START_TEST(made_directories_go_again) {
+    ck_assert_int_eq(mkdir(folder_file("mine"), 0700), 0);
+    replace_abandon(begin("mine/a//b/out"));
+    ck_assert_uint_eq(folder_entries(), 1);
+    ck_assert_int_eq(access(folder_file("mine/a"), F_OK), -1);
+    struct replace *replace = begin("mine/a/b/out");
+    store("mine/a/others", "");
+    replace_abandon(replace);
+    ck_assert_int_eq(access(folder_file("mine/a/b"), F_OK), -1);
+    assert_holds("mine/a/others", "");
+    store("mine/a/file", "");
+    assert_refused(folder_file("mine/a/file/no/out"), CKPT_E_IO, ENOTDIR, "file/no");
+    ck_assert_int_eq(access(folder_file("mine/a/b"), F_OK), -1);
+}
+END_TEST
+
+/* Not even for a moment more people may read it than the one that it replaces, and its writer always may. */
+START_TEST(nobody_else_sees_it_half_done) {
+    struct stat st;
+    store("out", "old");
+    ck_assert_int_eq(chmod(folder_file("out"), 0244), 0);
+    struct replace *replace = begin("out");
+    ck_assert_int_eq(fstat(replace_fd(replace), &st), 0);
+    ck_assert_uint_eq(st.st_mode & 07777, 0600);
+    ck_assert_int_eq(replace_commit(replace, &err), 0);
+    ck_assert_int_eq(stat(folder_file("out"), &st), 0);
+    ck_assert_uint_eq(st.st_mode & 07777, 0244);
+}
+END_TEST
+
 START_TEST(a_relative_path) {
     char before[PATH_MAX];
     struct replace *replace = NULL;
@@ -162,6 +194,7 @@ START_TEST(no_place_for_a_file) {
     static const char *const nameless[] = {"", "/", "//", ".", "..", "a/.", "/tmp/"};
     for (size_t i = 0; i < sizeof nameless / sizeof *nameless; i++)
         assert_refused(nameless[i], CKPT_E_INVAL, 0, "names no file");
+    assert_refused("-", CKPT_E_INVAL, 0, "standard output");
     ck_assert_uint_eq(folder_entries(), 3);
 }
 END_TEST
@@ -185,25 +218,28 @@ END_TEST
 /* ---- what others left, and others at work -------------------------------------------------------------- */
 
 START_TEST(dead_temporaries_go) {
-    static const char *const others[] = {
-        ".other.ckpt-abcdef", ".out.ckpt-abcde", ".out.ckpt-abcdefg", "out.ckpt-abcdef", ".out"};
+    static const char *const others[] = {".other.ckpt-tmp-0123456789abcdef", ".out.ckpt-tmp-0123456789abcde",
+        ".out.ckpt-tmp-0123456789abcdefg", "out.ckpt-tmp-0123456789abcdef", ".out.ckpt-0123456789abcdef",
+        ".out", ".out.ckpt-backup", ".out.ckpt-tmp-my-own-old-file-", ".out.ckpt-tmp-0123456789abcdez"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         store(others[i], "");
-    store(".out.ckpt-abcdef", "half of it");
-    store(".out.ckpt-012345", "");
-    ck_assert_int_eq(mkdir(folder_file(".out.ckpt-fedcba"), 0700), 0);
-    store(".out.ckpt-fedcba/inside", "");
-    ck_assert_uint_eq(folder_entries(), 8);
+    const unsigned kept = sizeof others / sizeof *others + 1;
+    store(".out.ckpt-tmp-abcdefghijklmnop", "half of it");
+    store(".out.ckpt-tmp-0123456789abcdef", "");
+    ck_assert_int_eq(mkdir(folder_file(".out.ckpt-tmp-fedcba9876543210"), 0700), 0);
+    store(".out.ckpt-tmp-fedcba9876543210/inside", ""); /* no file: not a writer of files left it */
+    ck_assert_uint_eq(folder_entries(), kept + 2);
     replace_abandon(begin("out"));
-    ck_assert_uint_eq(folder_entries(), 5);
+    ck_assert_uint_eq(folder_entries(), kept);
+    assert_holds(".out.ckpt-tmp-fedcba9876543210/inside", "");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         ck_assert_int_eq(access(folder_file(others[i]), F_OK), 0);
 }
 END_TEST
 
 START_TEST(living_ones_stay) {
-    store(".out.ckpt-abcdef", "another's");
-    int theirs = open(folder_file(".out.ckpt-abcdef"), O_RDWR);
+    store(".out.ckpt-tmp-abcdefghijklmnop", "another's");
+    int theirs = open(folder_file(".out.ckpt-tmp-abcdefghijklmnop"), O_RDWR);
     ck_assert_int_eq(flock(theirs, LOCK_EX), 0);
     struct replace *first = begin("out"), *second = begin("out");
     put(first, "first");
@@ -213,28 +249,99 @@ START_TEST(living_ones_stay) {
     assert_holds("out", "second");
     ck_assert_int_eq(replace_commit(first, &err), 0);
     assert_holds("out", "first");
-    assert_holds(".out.ckpt-abcdef", "another's");
+    assert_holds(".out.ckpt-tmp-abcdefghijklmnop", "another's");
     close(theirs);
     replace_abandon(begin("out"));
     ck_assert_uint_eq(folder_entries(), 1);
 }
 END_TEST
 
+/* A dead temporary's lock is kept until it is gone, so that nobody takes a living one for it. */
+#define WRITERS 8
+
+struct writer {
+    pthread_t thread;
+    char path[PATH_MAX];
+    unsigned faults, taken;
+    struct ckpt_err fault;
+};
+
+static void *write_files(void *arg) {
+    struct writer *writer = arg;
+    for (int i = 0; i < 150; i++) {
+        struct replace *replace;
+        int rc = replace_begin(writer->path, &replace, &writer->fault);
+        writer->faults += rc || replace_commit(replace, &writer->fault);
+    }
+    return NULL;
+}
+
+static void *write_folder(void *arg) {
+    struct writer *writer = arg;
+    struct folder *made;
+    int fd, rc = folder_begin(writer->path, &made, &writer->fault);
+    if (!rc && folder_create(made, "inside", &fd, &writer->fault) != 0)
+        writer->faults++;
+    else if (!rc && close(fd) == 0)
+        rc = folder_commit(made, &writer->fault);
+    writer->taken = rc == 0;
+    writer->faults += rc && writer->fault.os_errno != ENOTEMPTY;
+    return NULL;
+}
+
+static unsigned side_by_side(void *(*work)(void *arg)) {
+    static struct writer writers[WRITERS];
+    unsigned taken = 0;
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){.faults = 0};
+        snprintf(writers[i].path, sizeof writers[i].path, "%s", folder_file("out"));
+        ck_assert_int_eq(pthread_create(&writers[i].thread, NULL, work, &writers[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++)
+        ck_assert_int_eq(pthread_join(writers[i].thread, NULL), 0);
+    for (int i = 0; i < WRITERS; i++) {
+        ck_assert_msg(writers[i].faults == 0, "%s", writers[i].fault.msg);
+        taken += writers[i].taken;
+    }
+    return taken;
+}
+
+START_TEST(files_side_by_side) {
+    side_by_side(write_files);
+    ck_assert_uint_eq(folder_entries(), 1);
+}
+END_TEST
+
+START_TEST(folders_side_by_side) {
+    for (int i = 0; i < 40; i++) {
+        ck_assert_uint_eq(side_by_side(write_folder), 1);
+        ck_assert_uint_eq(folder_entries(), 1);
+        assert_holds("out/inside", "");
+        ck_assert_int_eq(unlink(folder_file("out/inside")), 0);
+        ck_assert_int_eq(rmdir(folder_file("out")), 0);
+    }
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("replace");
     TCase *tcase = tcase_create("files");
-    tcase_add_checked_fixture(tcase, setup, folder_remove);
+    tcase_add_checked_fixture(tcase, setup, folder_clear);
     tcase_add_test(tcase, a_new_file);
     tcase_add_test(tcase, the_old_one_stays_until_the_end);
     tcase_add_test(tcase, abandoned);
     tcase_add_test(tcase, the_folder_goes_meanwhile);
     tcase_add_test(tcase, missing_directories_are_made);
+    tcase_add_test(tcase, made_directories_go_again);
+    tcase_add_test(tcase, nobody_else_sees_it_half_done);
     tcase_add_test(tcase, a_relative_path);
     tcase_add_test(tcase, links_are_followed);
     tcase_add_test(tcase, no_place_for_a_file);
     tcase_add_test(tcase, the_longest_name);
     tcase_add_test(tcase, dead_temporaries_go);
     tcase_add_test(tcase, living_ones_stay);
+    tcase_add_test(tcase, files_side_by_side);
+    tcase_add_test(tcase, folders_side_by_side);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -301,7 +301,7 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("safetensors_write");
     TCase *tests = tcase_create("safetensors_write");
-    tcase_add_checked_fixture(tests, setup, folder_remove);
+    tcase_add_checked_fixture(tests, setup, folder_clear);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, large_elements_come_first_then_names);
     tcase_add_test(tests, metadata_comes_first_in_its_order);

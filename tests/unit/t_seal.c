@@ -288,7 +288,7 @@ int main(void) {
     Suite *suite = suite_create("seal");
     TCase *tcase = tcase_create("all");
     tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, setup, folder_remove);
+    tcase_add_checked_fixture(tcase, setup, folder_clear);
     tcase_add_test(tcase, header_lengths);
     tcase_add_loop_test(tcase, each_chunk_once, 0, sizeof sizes / sizeof *sizes);
     tcase_add_loop_test(tcase, the_first_of_two_faults, 0, 20);

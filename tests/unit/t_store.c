@@ -84,7 +84,7 @@ static void setup(void) {
 static void teardown(void) {
     ckpt_store_free(store);
     ck_assert_uint_eq(blocks, 0);
-    folder_remove();
+    folder_clear();
 }
 
 /* ---- helpers ------------------------------------------------------------------------------------------- */
