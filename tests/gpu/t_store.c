@@ -79,7 +79,7 @@ static void teardown(void) {
     ck_assert_uint_eq(open_files(), files);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
     ck_assert_int_eq(errno, ECHILD);
-    folder_remove();
+    folder_clear();
 }
 
 /* ---- parameters ---------------------------------------------------------------------------------------- */
