@@ -77,13 +77,13 @@ static void take_defaults(struct model *model) {
     model->progress = (struct model_progress){.metric_name = {"", 0}};
 }
 
-static int take_arch_config(
-    struct model *model, const struct ckpt_pair *pair, uint64_t bytes, struct ckpt_err *err) {
+static int take_arch_config(struct model *model, const struct ckpt_pair *pair,
+    const struct document_number *bytes, struct ckpt_err *err) {
     uint64_t len = pair ? pair->value_len / 2 : 0;
-    if (bytes != len && bytes != UINT64_MAX)
+    if (bytes->told && bytes->value != len)
         return err_set(err, CKPT_E_INVAL,
             "it says that the architecture config has %" PRIu64 " bytes, " KEY_ARCH_CONFIG " has %" PRIu64,
-            bytes, len);
+            bytes->value, len);
     if (!len)
         return 0;
     uint8_t *arch = arena_alloc(&model->arena, 1, (size_t)len);
@@ -101,7 +101,7 @@ static int take_config(struct model *model, const struct metadata *metadata, str
     int rc = document_config(model, pair->value, pair->value_len, &arch, err);
     if (!rc)
         rc = oam_check_config(&model->config, err);
-    return rc ? rc : take_arch_config(model, metadata_find(metadata, KEY_ARCH_CONFIG), arch.bytes, err);
+    return rc ? rc : take_arch_config(model, metadata_find(metadata, KEY_ARCH_CONFIG), &arch.bytes, err);
 }
 
 static int take_progress(struct model *model, const struct metadata *metadata, struct ckpt_err *err) {

@@ -84,19 +84,19 @@ static int find_arch(const struct dir *dir, const struct document_arch *arch, st
     int rc = path_of(dir, "raw/arch_config.bin", &path, err);
     if (rc)
         return rc;
-    bool told = arch->bytes != UINT64_MAX;
-    bool verbatim = arch->json.text && (!told || arch->bytes == arch->json.len);
+    const struct document_number *bytes = &arch->bytes;
+    bool verbatim = arch->json.text && (!bytes->told || bytes->value == arch->json.len);
     if (!files_exists(path) && verbatim) {
         data->len = arch->json.len;
         data->memory = arena_text(&dir->model->arena, arch->json.text, arch->json.len);
         return data->memory ? 0 : err_set(err, CKPT_E_NOMEM, "no memory for %zu bytes", arch->json.len);
     }
-    if (!files_exists(path) && (!told || !arch->bytes))
+    if (!files_exists(path) && !bytes->value)
         return 0;
     rc = files_data(path, data, err);
-    if (!rc && told && data->len != arch->bytes)
+    if (!rc && bytes->told && data->len != bytes->value)
         rc = err_set(err, CKPT_E_INVAL, "%s has %" PRIu64 " bytes, config.json says %" PRIu64, path,
-            data->len, arch->bytes);
+            data->len, bytes->value);
     return rc;
 }
 
@@ -165,22 +165,22 @@ static int read_moment(struct dir *dir, unsigned which, uint64_t parameters, str
 }
 
 /* A second moment that the kind has not is left for the writer to refuse. */
-static int read_moments(struct dir *dir, uint64_t parameters, struct ckpt_err *err) {
+static int read_moments(struct dir *dir, const struct document_number *parameters, struct ckpt_err *err) {
     char *second;
-    if (parameters == UINT64_MAX)
+    if (!parameters->told)
         return err_set(err, CKPT_E_INVAL, "the member 'parameters' is missing");
-    int rc = read_moment(dir, 0, parameters, err);
+    int rc = read_moment(dir, 0, parameters->value, err);
     if (!rc)
         rc = path_of(dir, "raw/optimizer/second_moment.bin", &second, err);
     if (rc || (moments_of(&dir->model->optimizer.kind) != 2 && !files_exists(second)))
         return rc;
-    return read_moment(dir, 1, parameters, err);
+    return read_moment(dir, 1, parameters->value, err);
 }
 
 static int read_optimizer(struct dir *dir, struct ckpt_err *err) {
     struct buf text = {0};
     struct data section;
-    uint64_t parameters = 0;
+    struct document_number parameters;
     char *path = NULL;
     int rc = path_of(dir, "optimizer/optimizer.json", &path, err);
     if (rc || !files_exists(path))
@@ -193,7 +193,7 @@ static int read_optimizer(struct dir *dir, struct ckpt_err *err) {
     rc = document_optimizer(dir->model, text.bytes, text.len, &section, &parameters, err);
     buf_free(&text);
     if (!rc)
-        rc = read_moments(dir, parameters, err);
+        rc = read_moments(dir, &parameters, err);
     return rc ? err_wrap(err, rc, "%s", path) : 0;
 }
 

@@ -7,6 +7,16 @@
 
 #include <string.h>
 
+static int read_number(
+    struct json *json, const char *what, struct document_number *ret_number, struct ckpt_err *err) {
+    enum json_event event = json_next(json);
+    uint64_t value;
+    if (event != JSON_NUMBER || !json_u64(json, &value))
+        return json_wanted(json, event, what, err);
+    *ret_number = (struct document_number){true, value};
+    return 0;
+}
+
 /* ---- config ---------------------------------------------------------------------------------------------
  */
 
@@ -35,17 +45,14 @@ static int read_config_member(void *arg, const struct field *field, struct json 
     struct config_reading *reading = arg;
     if (!strcmp(field->name, "arch_config"))
         return read_arch(arg, field, json, err);
-    enum json_event event = json_next(json);
-    return event == JSON_NUMBER && json_u64(json, &reading->arch.bytes)
-               ? 0
-               : json_wanted(json, event, "a number of bytes", err);
+    return read_number(json, "a number of bytes", &reading->arch.bytes, err);
 }
 
 int document_config(
     struct model *model, const char *json, size_t len, struct document_arch *ret_arch, struct ckpt_err *err) {
     static const struct field table[] = {
         CONFIG_FIELDS, {"arch_config", FIELD_CUSTOM, 0, true}, {"arch_config_bytes", FIELD_CUSTOM, 0, true}};
-    struct config_reading reading = {.arch.bytes = UINT64_MAX, .text = json};
+    struct config_reading reading = {.text = json};
     const struct fields fields = {.table = table,
         .count = sizeof table / sizeof *table,
         .open = true,
@@ -110,16 +117,14 @@ int document_progress(
 
 static int read_parameters(void *arg, const struct field *field, struct json *json, struct ckpt_err *err) {
     (void)field;
-    enum json_event event = json_next(json);
-    return event == JSON_NUMBER && json_u64(json, arg) ? 0
-                                                       : json_wanted(json, event, "a number of them", err);
+    return read_number(json, "a number of them", arg, err);
 }
 
 int document_optimizer(struct model *model, const char *json, size_t len, const struct data *section,
-    uint64_t *ret_parameters, struct ckpt_err *err) {
+    struct document_number *ret_parameters, struct ckpt_err *err) {
     static const struct field table[] = {OPTIMIZER_FIELDS, {"parameters", FIELD_CUSTOM, 0, true}};
     struct model_optimizer *optimizer = &model->optimizer;
-    uint64_t parameters = UINT64_MAX;
+    struct document_number parameters = {0};
     const struct fields fields = {.table = table,
         .count = sizeof table / sizeof *table,
         .open = true,

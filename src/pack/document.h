@@ -9,21 +9,27 @@
 
 #include "pack/model.h"
 
+/* A number that a document may do without. */
+struct document_number {
+    bool told;
+    uint64_t value; /* 0: not told */
+};
+
 /* config.json. The architecture config is left to the caller: what stands there as JSON, and how long the
- * document says that it is (UINT64_MAX: it does not). Errors of all: INVAL, NOMEM. */
+ * document says that it is. Errors of all: INVAL, NOMEM. */
 struct document_arch {
     struct model_text json;
-    uint64_t bytes;
+    struct document_number bytes;
 };
 int document_config(
     struct model *model, const char *json, size_t len, struct document_arch *ret_arch, struct ckpt_err *err);
 /* progress.json; section (NULL: not at hand) is the progress section. Errors besides: those of data_read. */
 int document_progress(
     struct model *model, const char *json, size_t len, const struct data *section, struct ckpt_err *err);
-/* optimizer/optimizer.json, likewise; the moments are left to the caller. *ret_parameters is UINT64_MAX when
- * the document does not say how many there are. */
+/* optimizer/optimizer.json, likewise; the moments are left to the caller. *ret_parameters: how many the
+ * document says there are. */
 int document_optimizer(struct model *model, const char *json, size_t len, const struct data *section,
-    uint64_t *ret_parameters, struct ckpt_err *err);
+    struct document_number *ret_parameters, struct ckpt_err *err);
 
 /* tensors.json. find fills in where the bytes are, from the names of files that the row has (NULL: none). */
 struct document_files {

@@ -57,7 +57,7 @@ static int take_optimizer(const struct opened *opened, struct ckpt_err *err) {
     static const char path[] = "optimizer/optimizer.json";
     const struct group *group = &opened->catalog->groups[GROUP_OPTIMIZER];
     const struct document *document = find_document(opened->catalog, path);
-    uint64_t parameters;
+    struct document_number parameters;
     if (!opened->catalog->has_optimizer)
         return 0;
     if (!document || group->damaged || group->count > MODEL_MOMENTS)

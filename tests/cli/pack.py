@@ -451,6 +451,10 @@ def check_broken_trees(folder):
         tree.refused("%s without %s" % (name, member), 1, name, member)
         write(tree.at(name), b"{")
         tree.refused("%s is cut" % name, 1, name)
+    for name, member in (("config.json", "arch_config_bytes"), ("optimizer/optimizer.json", "parameters")):
+        tree = Tree(folder)  # the largest number is one like others
+        tree.edit(name, lambda value, member=member: value.update({member: 2 ** 64 - 1}))
+        tree.refused("%s: %s" % (name, member), 1, "18446744073709551615")
     for key, value in (("raw", "../../secret"), ("raw", "/etc/hostname"), ("raw", 5), ("npy", "a/../../b"),
                        ("shape", [3]), ("dtype", "F99"), ("encoding", "q9")):
         tree = Tree(folder)
