@@ -3,6 +3,7 @@
 core."""
 import array
 import json
+import mmap
 import os
 import random
 import resource
@@ -26,6 +27,24 @@ def seal(bench, payload):
     subprocess.run(words, check=True)
     seconds = time.perf_counter() - start
     os.unlink(sealed)
+    return seconds
+
+
+def plain_write(bench, size):
+    """Seconds for writing as many bytes around the page cache and flushing them: what the disk can do."""
+    path, block = bench.path("written"), mmap.mmap(-1, 4 * MIB)
+    block.write(os.urandom(MIB) * 4)
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
+    except OSError:  # a file system without it
+        file = os.open(path, os.O_WRONLY | os.O_CREAT)
+    start = time.perf_counter()
+    for _ in range(size // len(block)):
+        os.write(file, block)
+    os.fsync(file)
+    seconds = time.perf_counter() - start
+    os.close(file)
+    os.unlink(path)
     return seconds
 
 
@@ -72,7 +91,9 @@ def run_quantize(bench):
 def run_write(bench):
     rounds = Rounds(
         seal=lambda: seal(bench, bench.npy),
-        sha256=lambda: bench.serial("sha256", bench.npy)[0])
+        sha256=lambda: bench.serial("sha256", bench.npy)[0],
+        disk=lambda: plain_write(bench, os.path.getsize(bench.npy)))
     show("seal.ratio_evp", rounds.speed("seal", "sha256"), "ratio")
+    show("seal.ratio_disk", rounds.speed("seal", "disk"), "ratio")
     run_quantize(bench)
     run_convert(bench)
