@@ -2,6 +2,8 @@
 /* SHA-256 by OpenSSL, whose only user this file is. */
 #include "hash/hash_ops.h"
 
+#include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <string.h>
 
@@ -25,11 +27,29 @@ static void sha256_fini(void *state) {
     EVP_MD_free(sha->md);
 }
 
+/* That there is none is taken from the library's own word: any other reason is memory. Without memory for its
+ * own start the library would crash on a fetch. */
+static int fetch(EVP_MD **ret_md, struct ckpt_err *err) {
+    OSSL_LIB_CTX *library = OSSL_LIB_CTX_get0_global_default();
+    if (!library)
+        return err_set(err, CKPT_E_NOMEM, "no memory for the crypto library");
+    ERR_set_mark();
+    EVP_MD *md = EVP_MD_fetch(library, "SHA256", NULL);
+    bool absent = !md && ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_UNSUPPORTED;
+    ERR_pop_to_mark();
+    if (absent)
+        return err_set(err, CKPT_E_UNSUPPORTED, "the crypto library has no SHA-256");
+    if (!md)
+        return err_set(err, CKPT_E_NOMEM, "no memory for a SHA-256");
+    *ret_md = md;
+    return 0;
+}
+
 static int sha256_init(void *state, struct ckpt_err *err) {
     struct sha256 *sha = state;
-    sha->md = EVP_MD_fetch(NULL, "SHA256", NULL);
-    if (!sha->md)
-        return err_set(err, CKPT_E_UNSUPPORTED, "the crypto library has no SHA-256");
+    int rc = fetch(&sha->md, err);
+    if (rc)
+        return rc;
     sha->ctx = EVP_MD_CTX_new();
     if (sha->ctx)
         sha256_reset(sha);
