@@ -8,18 +8,20 @@ struct telling {
     const char *file;
     struct watch *watch;
     bool drop;
+    bool told; /* of something that cannot be held */
 };
 
 static void tell(void *arg, const char *line) {
-    const struct telling *telling = arg;
+    struct telling *telling = arg;
+    telling->told = true;
     watch_erase(telling->watch);
     complain(telling->file, "%s%s", telling->drop ? "left out: " : "", line);
 }
 
-static int report(const char *file, const struct ckpt_err *err) {
-    if (err->code != CKPT_E_UNSUPPORTED)
-        return complain_err(file, err);
-    complain(file, "%s; nothing was written (--drop leaves out what cannot be held)", err->msg);
+static int report(const struct telling *telling, const struct ckpt_err *err) {
+    if (err->code != CKPT_E_UNSUPPORTED || !telling->told || telling->drop)
+        return complain_err(telling->file, err);
+    complain(telling->file, "%s; nothing was written (--drop leaves out what cannot be held)", err->msg);
     return EXIT_USAGE;
 }
 
@@ -32,7 +34,7 @@ static int run(const struct command *self, int argc, char **argv) {
     int code = args_parse(self, argc, argv, options, 2, 2, files);
     if (code)
         return code;
-    struct telling telling = {files[0], &watch, drop};
+    struct telling telling = {.file = files[0], .watch = &watch, .drop = drop};
     const struct ckpt_convert how = {.drop = drop, .cannot_hold = tell, .arg = &telling};
     watch_start(&watch, false);
     const struct ckpt_write_options writing = {.cancel = &watch.cancel, .progress = &watch.progress};
@@ -40,7 +42,7 @@ static int run(const struct command *self, int argc, char **argv) {
     if (!rc)
         rc = ckpt_convert(files[0], files[1], &how, &writing, &err);
     watch_stop(&watch);
-    return rc ? watch_exit(report(files[0], &err)) : EXIT_FINE;
+    return rc ? watch_exit(report(&telling, &err)) : EXIT_FINE;
 }
 
 const struct command cmd_convert = {

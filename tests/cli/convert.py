@@ -434,6 +434,15 @@ def check_foreign_metadata(faults, folder):
     for change, want in (
             ({"oam.config": "{"}, "metadata 'oam.config': not well-formed JSON"),
             ({"oam.config": json.dumps({**CONFIG, "d_model": -1})}, "metadata 'oam.config': d_model"),
+            ({"oam.config": json.dumps({**CONFIG, "architecture": "x" * 40})},
+             "metadata 'oam.config': .oam architecture must fit in 31 non-NUL bytes"),
+            ({"oam.config": json.dumps({**CONFIG, "architecture": "x\0y"})}, "has 3 bytes and a NUL among them"),
+            ({"oam.config": json.dumps({**CONFIG, "weight_dtype": "F8_E4M3"})}, ".oam has no type F8_E4M3"),
+            ({"oam.config": json.dumps({**CONFIG, "arch_config_bytes": 2 ** 64 - 1})},
+             "it says that the architecture config has 18446744073709551615 bytes"),
+            ({"oam.progress": json.dumps({**PROGRESS, "metric_name": "x" * 32})},
+             "metadata 'oam.progress': .oam metric name must fit in 31 non-NUL bytes"),
+            ({"oam.progress": json.dumps({**PROGRESS, "metric_name": "\0"})}, "has 1 bytes and a NUL among them"),
             ({"oam.arch_config": "7b7"}, "metadata 'oam.config': it says that the architecture config has 2 bytes"),
             ({"oam.arch_config": "7b7g"}, "metadata 'oam.config': oam.arch_config is not 4 hexadecimal digits"),
             ({"oam.progress": "[]"}, "metadata 'oam.progress': "),
@@ -450,9 +459,37 @@ def check_foreign_metadata(faults, folder):
         code, _, err = ckpt("convert", "--drop", source, target)
         faults.check(code == 0 and len(err.splitlines()) == 1, change, "--drop exit", code, err)
         faults.check(ckpt("verify", "-q", target)[0] == 0, change, "does not verify")
+        tree = Model(target).tree
+        for key, path, member in (("oam.config", "config.json", "architecture"),
+                                  ("oam.progress", "progress.json", "metric_name")):
+            left_out = key in change or (key == "oam.config" and "oam.arch_config" in change)
+            faults.check((tree[path][member] == "") == left_out, change, path, tree[path])
     write_safetensors(source, "abc", {"oam.arch_config": "7b7d"})
     want = ["metadata 'oam.arch_config': .oam has no place for it"]
     faults.check(convert(faults, source, os.path.join(folder, "alone.oam"), want, ".oam"), "arch_config alone")
+
+
+NO_DIGESTS = """openssl_conf = init
+[init]
+providers = providers
+[providers]
+null = null
+[null]
+activate = 1
+"""
+
+
+def check_no_digests(faults, folder):
+    """A crypto library that can do nothing is no fault of what is converted."""
+    config, target = os.path.join(folder, "openssl.cnf"), os.path.join(folder, "none.oam")
+    with open(config, "w", encoding="utf-8") as stream:
+        stream.write(NO_DIGESTS)
+    for option in ([], ["--drop"]):
+        done = subprocess.run([CKPT, "convert", *option, os.path.join(GOLDEN, "envelope/accepted/holds_oam.ckpt"), target],
+                              env={**os.environ, "OPENSSL_CONF": config}, capture_output=True, text=True, check=False)
+        faults.check(done.returncode == 2 and done.stderr.endswith("the crypto library has no SHA-256\n"),
+                     "no SHA-256: exit", done.returncode, done.stderr)
+        faults.check(not os.path.exists(target), "no SHA-256: the target is there")
 
 
 def check_shards(faults, folder):
