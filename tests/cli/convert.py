@@ -553,7 +553,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory() as folder:
         for test in (check_golden, check_broken, check_damage, check_late_damage, check_targets, check_onto_itself,
-                     check_names, check_reserved_name, check_foreign_metadata, check_shards, check_memory):
+                     check_names, check_reserved_name, check_foreign_metadata, check_no_digests, check_shards, check_memory):
             inner = os.path.join(folder, test.__name__)
             os.mkdir(inner)
             test(faults, inner)
