@@ -280,8 +280,8 @@ enum ckpt_quantization { CKPT_Q4, CKPT_Q8 };
 /*
  * Writes a quantized copy of the .oam (or envelope around one) `from`: float32 weights of rank 2 and more
  * that are not empty are quantized, other weights and the state are kept, the optimizer is dropped. Errors
- * besides those of all writers: INVAL (a weight of rank 2 or more is not float32 or quantized already, or
- * there is nothing to quantize), UNSUPPORTED (not an .oam), CORRUPT and MISMATCH as ckpt_file_read.
+ * besides those of all writers: INVAL (not an .oam; a weight of rank 2 or more is not float32 or quantized
+ * already; or there is nothing to quantize), CORRUPT and MISMATCH as ckpt_file_read.
  */
 int ckpt_quantize(const char *from, enum ckpt_quantization kind, const char *to,
     const struct ckpt_write_options *options, struct ckpt_err *err);

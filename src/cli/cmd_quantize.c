@@ -39,8 +39,8 @@ const struct command cmd_quantize = {
     .details =
         "Float32 weights of rank 2 and more are quantized in blocks of 32 values with one scale each; the other\n"
         "weights and the state stay as they are, and the optimizer is left out. FILE is an .oam or an envelope\n"
-        "around one, and verified. Refused (exit status 1): a weight of rank 2 and more that is not float32, or\n"
-        "is quantized already, and a model without a weight to quantize.\n\n"
+        "around one, and verified. Refused (exit status 1): any other format, a weight of rank 2 and more that is\n"
+        "not float32, or is quantized already, and a model without a weight to quantize.\n\n"
         "  -q, --quiet  no progress\n",
     .run = run,
 };

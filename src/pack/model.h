@@ -99,7 +99,7 @@ int model_tensor_put(const struct model_tensor *item, struct out *out, struct ck
 
 /*
  * A model from the catalog of an open .oam: its documents and tensors, with the bytes in `source`, whose
- * offsets are the catalog's. Both outlive the model. Errors: UNSUPPORTED (not an .oam), CORRUPT, NOMEM, and
+ * offsets are the catalog's. Both outlive the model. Errors: INVAL (not an .oam), CORRUPT, NOMEM, and
  * those of source_read.
  */
 int model_of_catalog(

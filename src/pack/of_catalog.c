@@ -96,7 +96,7 @@ int model_of_catalog(
     const struct opened opened = {catalog, source, model};
     if (strcmp(catalog->format, "oam") != 0)
         return err_set(
-            err, CKPT_E_UNSUPPORTED, "it is %s, and only an .oam has all that is needed", catalog->format);
+            err, CKPT_E_INVAL, "it is %s, and only an .oam has all that is needed", catalog->format);
     int rc = take_config(&opened, err);
     if (!rc)
         rc = take_progress(&opened, err);

@@ -213,7 +213,8 @@ def check_refusals(folder, source):
             folder.refused(what, 1, *message, source=with_weights("bad.oam", weights), kind=kind)
     for kind in TOP:
         folder.refused("quantized already", 1, "already", source=golden("oam/quantized/small_q8.oam"), kind=kind)
-    folder.refused("safetensors", 2, "safetensors", source=golden("safetensors/valid/simple.safetensors"))
+    folder.refused("raw bytes", 1, "raw", source=golden("envelope/accepted/one_byte.ckpt"))
+    folder.refused("safetensors", 1, "safetensors", source=golden("safetensors/valid/simple.safetensors"))
     folder.refused("no file", 2, "No such file", source=folder.at("none.oam"))
     folder.refused("a directory", 2, "is a directory", source=folder.path)
     folder.refused("no checkpoint", 3, source=write(folder.at("page.oam"), b"<html>"))
