@@ -338,7 +338,7 @@ int ckpt_store_create(const struct ckpt_memory *memory, struct ckpt_store **ret_
 void ckpt_store_free(struct ckpt_store *store); /* NULL is allowed */
 
 /*
- * Adds a parameter of zeros. Its number counts from 0. rank 0: one element; an extent of 0: none. Errors:
+ * Adds a parameter of zeros. Its number (ret_number NULL: not asked for) counts from 0. rank 0: one element; an extent of 0: none. Errors:
  * INVAL (the name is not UTF-8, is taken, or is "__metadata__"), LIMIT (rank over 1024, 2^62 bytes), those of
  * the memory.
  */
@@ -355,7 +355,7 @@ struct ckpt_parameter {
 };
 
 uint64_t ckpt_store_count(const struct ckpt_store *store);
-/* Error: NOENT. */
+/* ret_number NULL: only whether it is there. Error: NOENT. */
 int ckpt_store_find(
     const struct ckpt_store *store, const char *name, uint64_t *ret_number, struct ckpt_err *err);
 int ckpt_store_parameter(const struct ckpt_store *store, uint64_t number,
@@ -537,8 +537,9 @@ struct ckpt_difference {
 /*
  * Tells of every difference, in the order of the first checkpoint, with what only the second one has after
  * each group of tensors. *difference lives during the call. Nothing is told before everything has been read
- * and verified. *ret_count: how many were told. The two may have different formats; an envelope's own
- * header is not compared. Errors: CORRUPT and MISMATCH (damage), CHANGED, IO, INTR, NOMEM.
+ * and verified. *ret_count (NULL allowed): how many were told, or would be (tell NULL). The two may have
+ * different formats; an envelope's own header is not compared. Errors: CORRUPT and MISMATCH (damage),
+ * CHANGED, IO, INTR, NOMEM.
  */
 int ckpt_diff(struct ckpt *a, struct ckpt *b,
     void (*tell)(void *arg, const struct ckpt_difference *difference), void *arg,

@@ -35,8 +35,9 @@ int ckpt_diff(struct ckpt *a, struct ckpt *b,
         rc = settle(&sides[0], err);
     if (!rc)
         rc = settle(&sides[1], err);
-    if (!rc)
-        *ret_count = diff_tell(&diff, tell, arg);
+    uint64_t count = rc ? 0 : diff_tell(&diff, tell, arg);
+    if (!rc && ret_count)
+        *ret_count = count;
     diff_free(&diff);
     source_close(sides[0].source);
     source_close(sides[1].source);

@@ -64,7 +64,8 @@ bool store_find(const struct ckpt_store *store, const char *name, size_t len, ui
     uint64_t at = place_of(store, name, len);
     if (at == store->count || compare(&store->tensors[store->by_name[at]], name, len) != 0)
         return false;
-    *ret_number = store->by_name[at];
+    if (ret_number)
+        *ret_number = store->by_name[at];
     return true;
 }
 

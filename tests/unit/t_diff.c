@@ -257,6 +257,24 @@ START_TEST(halves_are_exact) {
 }
 END_TEST
 
+/* Outputs that nobody asked for. */
+START_TEST(a_count_that_nobody_wants) {
+    char path[512];
+    struct ckpt *a, *b;
+    struct ckpt_err err = {0};
+    uint64_t count = 0;
+    ck_assert_int_eq(
+        ckpt_open(unit_golden(path, sizeof path, "oam/quantized/small_q4.oam"), NULL, &a, &err), 0);
+    ck_assert_int_eq(
+        ckpt_open(unit_golden(path, sizeof path, "oam/quantized/small_q8.oam"), NULL, &b, &err), 0);
+    ck_assert_int_eq(ckpt_diff(a, b, NULL, NULL, NULL, NULL, &err), 0);
+    ck_assert_int_eq(ckpt_diff(a, b, NULL, NULL, NULL, &count, &err), 0);
+    ck_assert_uint_gt(count, 0);
+    ckpt_close(a);
+    ckpt_close(b);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("diff");
     TCase *tcase = tcase_create("diff");
@@ -271,6 +289,7 @@ int main(void) {
     tcase_add_test(tcase, members_are_compared_by_what_they_mean);
     tcase_add_test(tcase, sums_lose_nothing);
     tcase_add_test(tcase, halves_are_exact);
+    tcase_add_test(tcase, a_count_that_nobody_wants);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

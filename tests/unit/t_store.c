@@ -155,6 +155,7 @@ START_TEST(parameters_are_found_by_name) {
     ck_assert_int_eq(ckpt_store_find(store, "a", &number, &err), 0);
     ck_assert_uint_eq(number, 1);
     ck_assert_int_eq(ckpt_store_find(store, "b", &number, &err), CKPT_E_NOENT);
+    ck_assert_int_eq(ckpt_store_find(store, "a", NULL, &err), 0);
     struct ckpt_parameter w = parameter(0), e = parameter(3);
     ck_assert_str_eq(w.name, "w");
     ck_assert_uint_eq(w.rank, 2);
