@@ -508,7 +508,8 @@ struct ckpt_difference_side {
     const uint64_t *shape; /* rank extents */
     uint32_t rank;
     uint64_t bytes;   /* stored */
-    const char *json; /* members of documents: the value's text, json_len bytes */
+    const char *json; /* members of documents: the value's text, json_len bytes; "NaN (7fc00000)" where two
+                         NaNs differ in their bits alone, which documents do not show */
     size_t json_len;
 };
 

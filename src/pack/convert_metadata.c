@@ -7,6 +7,7 @@
 #include "catalog/outline.h"
 #include "format/oam_layout.h"
 #include "pack/convert_own.h"
+#include "pack/nans.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -63,8 +64,6 @@ static int add_config(const struct convert *convert, struct metadata *metadata, 
 
 /* ---- progress ------------------------------------------------------------------------------------------ */
 
-#define FLOATS_OFFSET 28 /* after phase, step, bytes_seen, env_steps */
-
 static bool is_nan(uint32_t bits) {
     return (bits & UINT32_C(0x7fffffff)) > UINT32_C(0x7f800000);
 }
@@ -93,7 +92,7 @@ static int add_progress(const struct convert *convert, struct metadata *metadata
     if (rc)
         return err_wrap(err, rc, "progress.json");
     struct rd rd = rd_over(section, sizeof section);
-    rd_skip(&rd, FLOATS_OFFSET);
+    rd_skip(&rd, NANS_PROGRESS_OFFSET);
     uint32_t rate = rd_u32(&rd), metric = rd_u32(&rd);
     put_progress(progress, rate, metric, &text);
     return add(metadata, KEY_PROGRESS, &text, err);

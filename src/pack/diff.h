@@ -49,5 +49,14 @@ int diff_tensors(struct diff *diff, const struct diff_side sides[2], const struc
 /* Documents by their members, and files of bytes. */
 int diff_others(struct diff *diff, const struct diff_side sides[2], const struct ckpt_write_options *options,
     struct ckpt_err *err);
+/* Documents alone. The float32 members of an .oam's differ by their bits, too: those of a NaN are shown. */
+int diff_documents(struct diff *diff, const struct diff_side sides[2], struct ckpt_err *err);
+
+int diff_add(struct diff *diff, const struct ckpt_difference *difference, struct ckpt_err *err);
+/* Of a document or file as a whole. */
+int diff_add_whole(struct diff *diff, const char *place, enum ckpt_difference_kind kind, uint64_t a_bytes,
+    uint64_t b_bytes, struct ckpt_err *err);
+/* source_read, with the side's name in the message. */
+int diff_read(const struct diff_side *side, uint64_t off, void *buf, size_t len, struct ckpt_err *err);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/quote.h"
 #include "pack/float_text.h"
+#include "pack/nans.h"
 #include "pack/records.h"
 
 #include <string.h>
@@ -97,9 +98,6 @@ static int take_nans(const struct floats *floats, const struct data *section, st
 /* ---- progress and optimizer -----------------------------------------------------------------------------
  */
 
-#define PROGRESS_FLOATS_OFFSET 28 /* after phase, step, bytes_seen, env_steps */
-#define OPTIMIZER_FLOATS_OFFSET 16
-
 int document_progress(
     struct model *model, const char *json, size_t len, const struct data *section, struct ckpt_err *err) {
     static const struct field table[] = {PROGRESS_FIELDS};
@@ -110,7 +108,7 @@ int document_progress(
         .into = progress,
         .arena = &model->arena};
     uint32_t *const bits[] = {&progress->learning_rate, &progress->best_metric};
-    const struct floats floats = {bits, sizeof bits / sizeof *bits, PROGRESS_FLOATS_OFFSET};
+    const struct floats floats = {bits, sizeof bits / sizeof *bits, NANS_PROGRESS_OFFSET};
     int rc = fields_parse(&fields, json, len, err);
     return rc ? rc : take_nans(&floats, section, err);
 }
@@ -134,7 +132,7 @@ int document_optimizer(struct model *model, const char *json, size_t len, const 
         .arg = &parameters};
     uint32_t *const bits[] = {&optimizer->learning_rate, &optimizer->beta1, &optimizer->beta2,
         &optimizer->epsilon, &optimizer->weight_decay};
-    const struct floats floats = {bits, sizeof bits / sizeof *bits, OPTIMIZER_FLOATS_OFFSET};
+    const struct floats floats = {bits, sizeof bits / sizeof *bits, NANS_OPTIMIZER_OFFSET};
     int rc = fields_parse(&fields, json, len, err);
     if (!rc)
         rc = take_nans(&floats, section, err);

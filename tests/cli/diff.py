@@ -14,6 +14,7 @@ from fractions import Fraction
 from cli import CKPT, GOLDEN, Faults, ckpt
 
 import expected_tree
+import oam_writer
 from extract import content, tensors_file
 
 MODEL = os.path.join(GOLDEN, "oam/valid/transformer_adamw.oam")
@@ -351,6 +352,27 @@ def check_model(faults, work):
     faults.check(("envelope/payload.bin", "") in differences(faults, *payloads), "payloads")
 
 
+def check_nans(faults, work):
+    """Documents say "NaN" of any NaN; two of them are the same where their bits are."""
+    paths = [os.path.join(work, name) for name in ("a.oam", "b.oam")]
+    for part, place, members in (("progress", "progress.json", ("learning_rate", "best_metric")),
+                                 ("optimizer", "optimizer/optimizer.json", oam_writer.FLOATS)):
+        for member in members:
+            for bits, code in (((0x7fc00000, 0xffc12345), 1), ((0x7fc00001, 0x7fc00001), 0), ((0x7fc00000, 0x3f800000), 1)):
+                for path, value in zip(paths, bits):
+                    model = oam_writer.model_of(content(MODEL))
+                    for name in members:
+                        model[part][name] = 0x7f812345
+                    model[part][member] = value
+                    with open(path, "wb") as stream:
+                        stream.write(oam_writer.write(model))
+                found = differences(faults, *paths, code)
+                row = found.get((place, member), {})
+                want = ["NaN (%08x)" % value if bits[1] == 0xffc12345 else "NaN" if value > 0x7f800000 else 1 for value in bits]
+                faults.check(len(found) == code and (not code or [row.get("a"), row.get("b")] == want),
+                             "%s of %s: %s: %s" % (member, place, bits, found))
+
+
 def check_same(faults):
     with open(os.path.join(GOLDEN, "manifest.json"), encoding="utf-8") as stream:
         cases = json.load(stream)
@@ -452,8 +474,8 @@ def check_many(faults, work):
 def main():
     faults = Faults()
     with tempfile.TemporaryDirectory() as work:
-        for check in (check_types, check_pairs, check_numpy, check_exact, check_structure, check_model, check_damage,
-                      check_once, check_many):
+        for check in (check_types, check_pairs, check_numpy, check_exact, check_structure, check_model, check_nans,
+                      check_damage, check_once, check_many):
             check(faults, work)
             subprocess.run(["find", work, "-mindepth", "1", "-delete"], check=True)
         check_same(faults)
