@@ -4,9 +4,9 @@
 #include "base/err.h"
 #include "gpu/client.h"
 #include "gpu/place.h"
+#include "gpu_options.h"
 
 #include <fnmatch.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,14 +99,6 @@ static int load(void *arg, const struct tensor *tensor, const struct ckpt_cancel
 
 /* ---- making -------------------------------------------------------------------------------------------- */
 
-static const char *text_or(const char *text, const char *fallback) {
-    return text && *text ? text : fallback;
-}
-
-static int ms_of(unsigned seconds, int fallback) {
-    return !seconds ? fallback : seconds > INT_MAX / 1000 ? INT_MAX : (int)seconds * 1000;
-}
-
 static struct gpu_setup setup_of(
     struct gpu_files *files, const struct ckpt_gpu_options *options, const struct ckpt_log *log) {
     static const enum gpu_target targets[] = {[CKPT_GPU_STORED] = GPU_TARGET_STORED,
@@ -116,15 +108,15 @@ static struct gpu_setup setup_of(
     return (struct gpu_setup){
         .source = {.arg = files, .vouch = vouch, .read = read_stored},
         .tensors = &files->catalog->groups[GROUP_TENSORS],
-        .helper = text_or(options->helper, GPU_HELPER_PATH),
-        .device = text_or(options->device, ""),
-        .sockets = text_or(options->sockets, "/tmp"),
+        .helper = gpu_text_or(options->helper, GPU_HELPER_PATH),
+        .device = gpu_text_or(options->device, ""),
+        .sockets = gpu_text_or(options->sockets, "/tmp"),
         .target = targets[options->dtype],
         .share = options->share == CKPT_GPU_FD ? GPU_SHARE_FD : GPU_SHARE_IPC,
         .limited = options->limited,
         .budget = options->budget,
-        .start_ms = ms_of(options->start_seconds, GPU_HELLO_MS),
-        .reply_ms = ms_of(options->reply_seconds, GPU_REPLY_MS),
+        .start_ms = gpu_milliseconds(options->start_seconds, GPU_HELLO_MS),
+        .reply_ms = gpu_milliseconds(options->reply_seconds, GPU_REPLY_MS),
         .log = *log,
     };
 }

@@ -2,34 +2,24 @@
 /* A device's memory for parameter stores: the options' defaults, and places as the public header has them. */
 #include "base/err.h"
 #include "gpu/store.h"
+#include "gpu_options.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <string.h>
 
 static_assert(sizeof((struct ckpt_gpu_place *)0)->uuid == GPU_UUID_BYTES, "a UUID");
 static_assert(sizeof((struct ckpt_gpu_place *)0)->ipc_handle == GPU_HANDLE_BYTES, "a handle");
-
-static const char *text_or(const char *text, const char *fallback) {
-    return text && *text ? text : fallback;
-}
-
-static int milliseconds(unsigned seconds, int fallback) {
-    if (!seconds)
-        return fallback;
-    return seconds > INT_MAX / 1000 ? INT_MAX : (int)seconds * 1000;
-}
 
 int ckpt_gpu_memory(
     const struct ckpt_gpu_options *options, struct ckpt_memory **ret_memory, struct ckpt_err *err) {
     static const struct ckpt_gpu_options defaults;
     options = options ? options : &defaults;
     const struct gpu_store_setup setup = {
-        .helper = text_or(options->helper, GPU_HELPER_PATH),
-        .device = text_or(options->device, ""),
+        .helper = gpu_text_or(options->helper, GPU_HELPER_PATH),
+        .device = gpu_text_or(options->device, ""),
         .share = options->share == CKPT_GPU_FD ? GPU_SHARE_FD : GPU_SHARE_IPC,
-        .start_ms = milliseconds(options->start_seconds, GPU_HELLO_MS),
-        .reply_ms = milliseconds(options->reply_seconds, GPU_REPLY_MS),
+        .start_ms = gpu_milliseconds(options->start_seconds, GPU_HELLO_MS),
+        .reply_ms = gpu_milliseconds(options->reply_seconds, GPU_REPLY_MS),
     };
     struct gpu_store *store;
     int rc = gpu_store_new(&setup, &store, err);

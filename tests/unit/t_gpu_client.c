@@ -5,6 +5,7 @@
 #include "gpu/fault.h"
 #include "gpu/place.h"
 #include "gpu/shelf.h"
+#include "gpu_options.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -356,6 +357,16 @@ START_TEST(device_text) {
 }
 END_TEST
 
+/* Deadlines that are too long to count end at the longest. */
+START_TEST(deadlines) {
+    ck_assert_int_eq(gpu_milliseconds(0, 7), 7);
+    ck_assert_int_eq(gpu_milliseconds(1, 7), 1000);
+    ck_assert_int_eq(gpu_milliseconds(INT_MAX / 1000, 7), INT_MAX / 1000 * 1000);
+    ck_assert_int_eq(gpu_milliseconds(INT_MAX / 1000 + 1, 7), INT_MAX);
+    ck_assert_int_eq(gpu_milliseconds(UINT_MAX, 7), INT_MAX);
+}
+END_TEST
+
 START_TEST(errnos) {
     struct ckpt_err err;
     ck_assert_int_eq(gpu_fault(&err, ENODEV, "%d", 7), CKPT_E_GPU);
@@ -394,6 +405,7 @@ int main(void) {
     tcase_add_test(desk, elsewhere);
     tcase_add_test(rest, texts);
     tcase_add_test(rest, device_text);
+    tcase_add_test(rest, deadlines);
     tcase_add_test(rest, errnos);
     suite_add_tcase(suite, copies);
     suite_add_tcase(suite, desk);
