@@ -268,8 +268,9 @@ struct ckpt_write_options {
  * that extracting and packing gives the file back. Everything is checked before anything is written. Data
  * is streamed: it may be larger than memory.
  * Errors besides those of all writers: INVAL (the description is malformed, files of the directory do not
- * agree, or no .oam can hold the model; err->words are then the reference writer's), UNSUPPORTED (a tensor's stored bytes are missing, and its .npy
- * cannot stand for them), LIMIT, CHANGED (a file was written to meanwhile).
+ * agree, or no .oam can hold the model; err->words are then the reference writer's), UNSUPPORTED (a tensor's
+ * stored bytes are missing, and its .npy cannot stand for them), LIMIT, CHANGED (a file was written to
+ * meanwhile).
  */
 int ckpt_pack(
     const char *from, const char *to, const struct ckpt_write_options *options, struct ckpt_err *err);
@@ -338,9 +339,9 @@ int ckpt_store_create(const struct ckpt_memory *memory, struct ckpt_store **ret_
 void ckpt_store_free(struct ckpt_store *store); /* NULL is allowed */
 
 /*
- * Adds a parameter of zeros. Its number (ret_number NULL: not asked for) counts from 0. rank 0: one element; an extent of 0: none. Errors:
- * INVAL (the name is not UTF-8, is taken, or is "__metadata__"), LIMIT (rank over 1024, 2^62 bytes), those of
- * the memory.
+ * Adds a parameter of zeros. Its number (ret_number NULL: not asked for) counts from 0. rank 0: one element;
+ * an extent of 0: none. Errors: INVAL (the name is not UTF-8, is taken, or is "__metadata__"), LIMIT (rank
+ * over 1024, 2^62 bytes), those of the memory.
  */
 int ckpt_store_add(struct ckpt_store *store, const char *name, const uint64_t *shape, size_t rank,
     uint64_t *ret_number, struct ckpt_err *err);
