@@ -365,6 +365,57 @@ START_TEST(comparing) {
 }
 END_TEST
 
+/* A store that could not be loaded has the values that it had. */
+static int load_store(struct ckpt_err *err) {
+    const uint64_t shape[] = {1};
+    const float before = 9;
+    float value = 0;
+    struct ckpt_store *store;
+    struct ckpt_pair *metadata = NULL;
+    size_t count = 0;
+    uint64_t number = 0;
+    int rc = ckpt_store_create(NULL, &store, err);
+    if (rc)
+        return rc;
+    rc = ckpt_store_add(store, "w1", shape, 1, &number, err);
+    const uint64_t added = !rc, held = ckpt_store_count(store);
+    if (!rc)
+        rc = ckpt_store_put(store, number, 0, &before, 1, err);
+    if (!rc)
+        rc = ckpt_store_load(store, folder_file("m.safetensors"), NULL, &metadata, &count, err);
+    there_is_memory();
+    ck_assert_uint_eq(held, added);
+    ck_assert_uint_eq(count, rc ? 0 : 2);
+    ck_assert(!added || ckpt_store_get(store, number, 0, &value, 1, NULL) == 0);
+    ck_assert(!added || value == (rc ? before : 1.0f));
+    free(metadata);
+    ckpt_store_free(store);
+    return rc;
+}
+
+START_TEST(loading_a_store) {
+    fail_at_each(load_store);
+}
+END_TEST
+
+static int save_store(struct ckpt_err *err) {
+    const struct ckpt_pair pair = {"k", 1, "v", 1};
+    struct ckpt_store *store;
+    int rc = ckpt_store_create(NULL, &store, err);
+    if (rc)
+        return rc;
+    rc = ckpt_store_add(store, "w1", NULL, 0, NULL, err);
+    if (!rc)
+        rc = ckpt_store_save(store, folder_file("store.safetensors"), &pair, 1, NULL, err);
+    ckpt_store_free(store);
+    return rc;
+}
+
+START_TEST(saving_a_store) {
+    fail_at_each(save_store);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("memory");
     TCase *tcase = tcase_create("memory");
@@ -378,6 +429,8 @@ int main(void) {
     tcase_add_test(tcase, verifying);
     tcase_add_test(tcase, telling_facts);
     tcase_add_test(tcase, comparing);
+    tcase_add_test(tcase, loading_a_store);
+    tcase_add_test(tcase, saving_a_store);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
