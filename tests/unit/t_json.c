@@ -221,6 +221,27 @@ START_TEST(repeated_keys_are_reported_each_time) {
 }
 END_TEST
 
+/* The cap of its buffer stands for memory that runs out. */
+START_TEST(a_want_of_memory_says_nothing_of_the_text) {
+    static const char text[] = "[[\"\\u0061bcdefgh\", \"\\n\"], 1, \"\\u0061bcdefgh\"]";
+    struct ckpt_err err = {0};
+    struct json json;
+    json_start(&json, text, strlen(text));
+    json.scratch.max = 4;
+    ck_assert_int_eq(json_next(&json), JSON_ARRAY);
+    ck_assert_int_eq(json_skip(&json, json_next(&json)), JSON_ARRAY); /* needs none */
+    ck_assert_int_eq(json_next(&json), JSON_NUMBER);
+    ck_assert_int_eq(json_no_memory(&json, &err), 0);
+    ck_assert_int_eq(json_next(&json), JSON_ERROR);
+    ck_assert_int_eq(json_no_memory(&json, &err), CKPT_E_NOMEM);
+    ck_assert_int_eq(err.code, CKPT_E_NOMEM);
+    json_stop(&json);
+    ck_assert_int_eq(read_all(&json, "[\"\\u0061\\x\"]"), JSON_ERROR);
+    ck_assert_int_eq(json_no_memory(&json, &err), 0);
+    json_stop(&json);
+}
+END_TEST
+
 START_TEST(integers_are_exact_or_refused) {
     static const struct {
         const char *text;
@@ -343,6 +364,7 @@ int main(void) {
     tcase_add_test(tcase, a_value_is_passed_through_as_its_text);
     tcase_add_test(tcase, text_without_escapes_is_not_copied);
     tcase_add_test(tcase, repeated_keys_are_reported_each_time);
+    tcase_add_test(tcase, a_want_of_memory_says_nothing_of_the_text);
     tcase_add_test(tcase, integers_are_exact_or_refused);
     tcase_add_test(tcase, python_takes_other_documents);
     tcase_add_test(tcase, a_lower_limit_of_nesting_counts);
