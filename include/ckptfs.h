@@ -97,7 +97,8 @@ enum ckpt_gpu_share { CKPT_GPU_IPC, CKPT_GPU_FD };
  * where it is, closing it lets it go. Nothing is started or loaded before the first opening below gpu/. A
  * program of its own talks to the driver; where it fails, the opening fails with CKPT_E_GPU: ENODEV (no
  * driver, no such device, no helper), ENOMEM (the device or the budget is full), ETIMEDOUT (the helper hung
- * and was killed), EIO (it died, or the device failed); the next opening starts a new one.
+ * and was killed), EOPNOTSUPP (a conversion is wanted, and the helper was built without them), EIO (it died,
+ * or the device failed); the next opening starts a new one.
  * A field that is zero stands for its default.
  */
 struct ckpt_gpu_options {
@@ -143,6 +144,12 @@ int ckpt_start(struct ckpt *ckpt, struct ckpt_err *err);
 void ckpt_close(struct ckpt *ckpt);
 
 /* ---- the tree -------------------------------------------------------------------------------------- */
+
+/*
+ * What a checkpoint holds is said by its files, as in a mount: tensors.json lists every tensor with its true
+ * name, dtype, shape and file; tensors/NAME.npy, with NAME escaped (doc/tree.md), has its values. Find a file
+ * by ckpt_resolve, then ckpt_file_open and ckpt_file_read.
+ */
 
 enum ckpt_node_kind { CKPT_DIR, CKPT_FILE };
 

@@ -58,10 +58,10 @@ def tensors_file(path, tensors, holes=False):
 
 def check_times(faults, name, source, target):
     want = os.stat(source).st_mtime_ns
-    if name.endswith(".index.json"): # the latest of its parts
+    if name.endswith(".index.json"):  # the latest of its parts
         folder = os.path.dirname(source)
         shards = set(json.loads(content(source))["weight_map"].values())
-        want = max(os.stat(os.path.join(folder, shard)).st_mtime_ns for shard in shards | {source})
+        want = max(os.stat(os.path.join(folder, shard)).st_mtime_ns for shard in shards | {os.path.basename(source)})
     for path in sorted(paths_below(target)) + [""]:
         stat = os.stat(os.path.join(target, path))
         mode = 0o40755 if path.endswith("/") or not path else 0o100644
