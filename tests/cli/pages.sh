@@ -49,6 +49,36 @@ if command -v bash >/dev/null; then
         _ckpt
         printf "%s " "${COMPREPLY[@]}"' bash "$srcdir")
     [ "$offered" = 'tensors/tok.weight.npy ' ] || fault "completion of a path offers '$offered'"
+    # offers COMMAND ANSWER WORD...: what is offered for the last of the words, as bash splits them at '=' and ':';
+    # the options of compopt come before it
+    offers() {
+        command=$1 answer=$2
+        shift 2
+        offered=$(bash -c '
+            . "$1"
+            compopt() { printf "%s " "$@"; }
+            shift
+            COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+            "_$1"
+            printf "%s|" "${COMPREPLY[@]}"' bash "$srcdir/contrib/completion/$command" "$command" "$@")
+        [ "$offered" = "$answer" ] || fault "completion of '$command $*' offers '$offered', not '$answer'"
+    }
+    offers ckptfs '-o nospace verify=lazy|verify=full|verify=background|verify=off|' -o verify
+    offers ckptfs '-o nospace lazy|full|background|off|' -o verify =
+    offers ckptfs '-o nospace full|' -o verify = f
+    offers ckptfs '-o nospace lazy,xattr|' -o verify = lazy,xat
+    offers ckptfs '-o nospace stored|f32|f16|bf16|' -o gpu,gpu_dtype =
+    offers ckptfs '-o nospace ipc|fd|' -o gpu_share =
+    offers ckptfs '-o nospace ipc,redact|' -o gpu,gpu_dtype = f32,gpu_share = ipc,red
+    offers ckptfs '-o nospace sha256:|' -o manifest = sha
+    offers ckptfs '-o nospace 00,xattr|' -o manifest = sha256 : 00,xat
+    offers ckptfs "-o nospace $srcdir/man/ckptfs.5|" -o xattr,contract = "$srcdir/man/ckptfs.5"
+    offers ckptfs '-o nospace verify=lazy,xattr|' -o verify=lazy,xat # where COMP_WORDBREAKS has no '='
+    offers ckptfs "-o filenames $srcdir/man/ckptfs.5|" -o contract = a "$srcdir/man/ckptfs.5"
+    offers ckpt '-o nospace sha256:|' verify --manifest ''
+    offers ckpt '-o nospace sha256:|' verify --manifest =
+    offers ckpt '-o nospace sha256:|' verify --manifest = sh
+    offers ckpt "-o filenames $srcdir/man/ckpt.1|" seal --contract = "$srcdir/man/ckpt."
 fi
 echo "$faults faults"
 [ "$faults" -eq 0 ]
