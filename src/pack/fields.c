@@ -197,7 +197,7 @@ static int read_member(struct state *state, struct ckpt_err *err) {
         }
     struct quoted key;
     if (!fields->open)
-        return err_set(err, CKPT_E_INVAL, "there is no member %s", quote(&key, json->value, json->value_len));
+        return err_set(err, CKPT_E_INVAL, "unknown member %s", quote(&key, json->value, json->value_len));
     enum json_event event = json_skip(json, json_next(json));
     return event == JSON_ERROR ? json_wanted(json, event, "", err) : 0;
 }
