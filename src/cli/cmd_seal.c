@@ -67,6 +67,16 @@ static int take_words(const struct command *self, const struct words *words, str
     return code ? code : need_number(self, "invocations", words->invocations, false, &how->invocations);
 }
 
+/* The library knows the payload as an open file, and calls it by that word; OUT may have it for its name. */
+static int refused(const char *payload, const char *to, const struct ckpt_err *err) {
+    static const char nameless[] = "payload: ";
+    const size_t len = sizeof nameless - 1;
+    if (strncmp(err->msg, nameless, len) != 0 || !strcmp(to, "payload"))
+        return complain_err(to, err);
+    complain(strcmp(payload, "-") ? payload : "standard input", "%s", err->msg + len);
+    return exit_code_of(err->code);
+}
+
 static int seal(const char *payload, const char *to, const struct ckpt_seal *how) {
     struct watch watch;
     struct ckpt_err err;
@@ -82,7 +92,7 @@ static int seal(const char *payload, const char *to, const struct ckpt_seal *how
     watch_stop(&watch);
     if (!piped)
         close(fd);
-    return rc ? watch_exit(complain_err(to, &err)) : EXIT_FINE;
+    return rc ? watch_exit(refused(payload, to, &err)) : EXIT_FINE;
 }
 
 static int run(const struct command *self, int argc, char **argv) {
@@ -102,7 +112,9 @@ static int run(const struct command *self, int argc, char **argv) {
 
 const struct command cmd_seal = {
     .name = "seal",
-    .operands = "--contract C --updates N --invocations N PAYLOAD OUT",
+    .operands = "--contract C --updates N --invocations N PAYLOAD OUT\n"
+                "       " PROGRAM " seal --schema TEXT --learner TEXT --data TEXT --seed TEXT --chunk SIZE\n"
+                "                 --updates N --invocations N PAYLOAD OUT",
     .summary = "put a payload into an envelope",
     .details =
         "PAYLOAD is a file, or '-' for standard input. OUT is replaced when the envelope is complete and on\n"

@@ -62,7 +62,7 @@ static int help(const char *name) {
 
 static bool wants_help(int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (!strcmp(argv[i], "--help"))
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
             return true;
     return false;
 }
@@ -75,7 +75,7 @@ static int run(int argc, char **argv) {
     const char *name = argv[1];
     if (!strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h"))
         return help(argv[2]);
-    if (!strcmp(name, "--version")) {
+    if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
         printf("%s %s\n", PROGRAM, ckpt_version());
         return EXIT_FINE;
     }

@@ -35,7 +35,7 @@ struct sealing {
 /* ---- before anything is written ------------------------------------------------------------------------ */
 
 static int refuse_size(uint64_t bytes, uint64_t wanted, struct ckpt_err *err) {
-    return err_set(err, CKPT_E_MISMATCH, "the payload has %" PRIu64 " bytes, the contract gives %" PRIu64,
+    return err_set(err, CKPT_E_MISMATCH, PAYLOAD ": it has %" PRIu64 " bytes, the contract gives %" PRIu64,
         bytes, wanted);
 }
 
@@ -114,7 +114,8 @@ static int more(void *arg, uint64_t *bytes, bool *ended, struct ckpt_err *err) {
         return rc;
     if (*bytes > sealing->bytes)
         return err_set(err, CKPT_E_MISMATCH,
-            "the payload has %" PRIu64 " bytes or more, the contract gives %" PRIu64, *bytes, sealing->bytes);
+            PAYLOAD ": it has %" PRIu64 " bytes or more, the contract gives %" PRIu64, *bytes,
+            sealing->bytes);
     if (*ended && *bytes != sealing->bytes)
         return refuse_size(*bytes, sealing->bytes, err);
     return 0;

@@ -210,7 +210,7 @@ def lengths(folder):
     words = by_contract(contract_file(folder))
     for size in (0, 999, 1001, 70000):
         source = write(os.path.join(folder.path, "payload"), b"p" * size)
-        both = r"has %d bytes.*gives 1000\b" % size
+        both = r"^ckpt: (standard input|%s): it has %d bytes.*gives 1000\b" % (re.escape(source), size)
         folder.refuses(3, both, [*words, source])
         folder.refuses(3, both if size < 70000 else r"has \d+ bytes.*gives 1000\b", [*words, "-"], b"p" * size)
     folder.makes(envelope(b"p" * 1000, 100, "abcd", 3, 4), [*words, "-"], b"p" * 1000)

@@ -4,7 +4,7 @@
 set -u
 srcdir=${srcdir:-.} ckpt=$(cd "${builddir:-.}" && pwd)/ckpt
 [ -x "$ckpt" ] || { echo "there is no $ckpt" && exit 1; }
-golden=$(cd "$srcdir/tests/golden" && pwd)
+golden=$(cd "$srcdir/tests/golden" && pwd) contrib=$(cd "$srcdir/contrib" && pwd)
 model=$golden/oam/valid/transformer_adamw.oam
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -59,6 +59,7 @@ for command in info ls cat verify; do
     want 1 "$command" a b c && says err "too many operands: '[bc]'"
     want 0 help "$command" && says out "^usage: ckpt $command " && silent err
     want 0 "$command" --help && says out "^usage: ckpt $command "
+    want 0 "$command" a b c -h && says out "^usage: ckpt $command " && silent err
     want 2 "$command" -- --no-such-file ${path:-} && says err '^ckpt: --no-such-file: '
 done
 want 1 extract && says err '^ckpt: extract: an operand is missing' && says err '^usage: ckpt extract '
@@ -84,6 +85,13 @@ want 1 verify --manifest "md5:$(printf %064d 0)" "$model" && says err 'md5'
 want 0 --help && says out '^  verify '
 want 0 help && says out '^  verify '
 want 0 --version && says out '^ckpt [0-9]+\.[0-9]+'
+want 0 -V && says out '^ckpt [0-9]+\.[0-9]+'
+want 2 info -- -h && says err '^ckpt: -h: No such file'
+want 1 seal && says err '^usage: ckpt seal --contract' && says err '^ +ckpt seal --schema .* --chunk SIZE$'
+checks=$((checks + 1)) what=mount.ckptfs
+sh "$contrib/mount.ckptfs" model.oam >out 2>err
+[ $? -eq 1 ] || fault "mount.ckptfs with one operand does not exit with 1"
+says err '^usage: mount\.ckptfs SOURCE MOUNTPOINT '
 
 # ---- options anywhere
 want 0 verify -q "$model" && only ok
