@@ -133,7 +133,8 @@ struct ckpt;
 /*
  * Opens a checkpoint: an .oam, an envelope, a safetensors file or a *.safetensors.index.json, told apart by
  * content. Reads headers and indexes only (unless opt->verify is FULL). opt may be NULL (all defaults).
- * Errors: IO, FORMAT, CORRUPT, LIMIT, MISMATCH, NOMEM, INVAL (a malformed contract or manifest, no such enum).
+ * Errors: IO, FORMAT, CORRUPT, LIMIT, MISMATCH, NOMEM, INVAL (a malformed contract or manifest, no such
+ * enum).
  */
 int ckpt_open(const char *path, const struct ckpt_options *opt, struct ckpt **ret_ckpt, struct ckpt_err *err);
 
