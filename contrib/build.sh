@@ -16,7 +16,7 @@ if [ ! -x "$top/configure" ]; then
 fi
 mkdir -p "$dir"
 cd "$dir"
-found=$(for library in check fuse3 libcrypto libcjson libxxhash; do pkg-config --modversion $library 2>&1; done)
+found=$(for library in check fuse3 libcrypto libcjson libxxhash; do pkg-config --modversion $library 2>&1 || true; done)
 asked=$(printf '%s\n' "$@" "$found" "$(command -v nvcc || true)")
 if [ ! -e config.status ] || [ "$asked" != "$(cat build.asked 2>/dev/null)" ]; then
     [ ! -e Makefile ] || make -s clean >/dev/null 2>&1 || true # what is there was built another way

@@ -97,9 +97,8 @@ enum ckpt_gpu_share { CKPT_GPU_IPC, CKPT_GPU_FD };
  * where it is, closing it lets it go. Nothing is started or loaded before the first opening below gpu/. A
  * program of its own talks to the driver; where it fails, the opening fails with CKPT_E_GPU: ENODEV (no
  * driver, no such device, no helper), ENOMEM (the device or the budget is full), ETIMEDOUT (the helper hung
- * and was killed), EOPNOTSUPP (a conversion is wanted, and the helper was built without them), EIO (it died,
- * or the device failed); the next opening starts a new one.
- * A field that is zero stands for its default.
+ * and was killed), EIO (it died, the device failed, or a conversion is wanted and the helper was built
+ * without them); the next opening starts a new one. A field that is zero stands for its default.
  */
 struct ckpt_gpu_options {
     const char *device;  /* a number, "GPU-" and a UUID, or a PCI bus id; the first one */
