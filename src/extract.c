@@ -48,6 +48,7 @@ static int copy(struct extraction *extraction, struct ckpt_file *file, int fd, b
 static int fill(struct extraction *extraction, struct ckpt_file *file, const char *path, bool *ret_unreadable,
     struct ckpt_err *err) {
     int fd = -1;
+    *ret_unreadable = false;
     int rc = folder_create(extraction->folder, path, &fd, err);
     if (rc)
         return rc;

@@ -75,6 +75,8 @@ def writers(work):
         "convert": Writer("convert", weights, ending=".safetensors"),
         "convert, to an .oam": Writer("convert", weights, ending=".oam"),
         "extract": Writer("extract", oam, folder=True),
+        "extract, leaving out": Writer("extract", "--keep-going", oam, folder=True,
+                                       after=("checkpoint.json", "config.json", "progress.json", "tensors.json")),
     }
     offered = commands()
     for command in offered - READERS:
@@ -325,7 +327,8 @@ def disks(stage, work):
     disk = os.path.join(work, "disk")
     os.makedirs(disk, exist_ok=True)
     for tenths in (1, 5, 9):
-        size = max(size_of(stage.new) * tenths // 10 // 4096, 1) * 4096
+        pages = size_of(stage.new) // 4096
+        size = max(min(pages * tenths // 10, pages - 2), 1) * 4096
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % (size + 4096), "tmpfs", disk], check=True)
         target = os.path.join(disk, "out.safetensors" if stage.writer.words[0] == "convert" else "out")
         stage.folder = disk
@@ -340,6 +343,23 @@ def disks(stage, work):
         stage.check(code == 2 and stage.names(target, err) and os.strerror(errno.EROFS) in err,
                     "a read-only disk: exit", code, err)
         stage.untouched(target, "a read-only disk")
+        subprocess.run(["umount", disk], check=True)
+
+
+    if stage.writer.folder:
+        no_inodes(stage, disk)
+
+
+def no_inodes(stage, disk):
+    """A file that cannot be made is none that cannot be read: it may not be left out."""
+    target = os.path.join(disk, "out")
+    for inodes in range(3, 7):  # the folder, the target, what becomes it, and some of its files
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=%d" % inodes, "tmpfs", disk], check=True)
+        stage.writer.old(target)
+        stage.before = snapshot(target)
+        code, err = stage.writer.run(target)
+        stage.check(code == 2 and os.strerror(errno.ENOSPC) in err, "a disk of", inodes, "inodes: exit", code, err)
+        stage.untouched(target, "a disk without inodes")
         subprocess.run(["umount", disk], check=True)
 
 
