@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of ckpt share: where things are, running it, counting faults."""
 import os
+import resource
 import subprocess
 import sys
 
@@ -15,6 +16,14 @@ def ckpt(*arguments):
     """(exit code, stdout as bytes, stderr as text)"""
     done = subprocess.run([CKPT, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     return done.returncode, done.stdout, done.stderr.decode("utf-8", "backslashreplace")
+
+
+def without_room(*words, room=5000):
+    """Where no file may grow beyond `room` bytes, as on a full disk: (exit code, stderr)."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+    done = subprocess.run([CKPT, *words], capture_output=True, text=True, check=False, preexec_fn=limit)
+    return done.returncode, done.stderr
 
 
 class Faults:

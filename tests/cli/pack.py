@@ -6,14 +6,12 @@ import json
 import math
 import os
 import random
-import resource
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 
-from cli import CKPT, GOLDEN, Faults, ckpt
+from cli import GOLDEN, Faults, ckpt, without_room
 
 import expected_tree
 import oam_writer
@@ -33,14 +31,6 @@ def write(path, data):
     with open(path, "wb") as stream:
         stream.write(data if isinstance(data, bytes) else json.dumps(data).encode())
     return path
-
-
-def without_room(*words, room=5000):
-    """Where no file may grow beyond `room` bytes, as on a full disk: (exit code, stderr)."""
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-    done = subprocess.run([CKPT, *words], capture_output=True, text=True, check=False, preexec_fn=limit)
-    return done.returncode, done.stderr
 
 
 class Folder:

@@ -5,13 +5,12 @@ import json
 import math
 import os
 import random
-import resource
 import struct
 import subprocess
 import sys
 import tempfile
 
-from cli import CKPT, GOLDEN, Faults, ckpt
+from cli import CKPT, GOLDEN, Faults, ckpt, without_room
 
 import oam_writer
 
@@ -70,14 +69,6 @@ def quantized(model, kind):
             tensor = {**tensor, "encoding": kind, "block_size": 32, "data": quantize_tensor(tensor["data"], kind)}
         weights.append(tensor)
     return {**model, "weights": weights, "optimizer": None}
-
-
-def without_room(*words, room=5000):
-    """Where no file may grow beyond `room` bytes, as on a full disk: (exit code, stderr)."""
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-    done = subprocess.run([CKPT, *words], capture_output=True, text=True, check=False, preexec_fn=limit)
-    return done.returncode, done.stderr
 
 
 class Folder:
